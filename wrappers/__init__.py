@@ -1,0 +1,1 @@
+"""The bid-then-act game and everything that knows no domain."""

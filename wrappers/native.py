@@ -1,0 +1,104 @@
+"""`BatchTask`: many worlds of one domain stepped by compiled rules. The batched `TurnTask`.
+
+A domain that has its rules as compiled functions over flat records supplies a `BatchTask`, and
+`wrappers.vector.NativeVectorGame` plays the market game on it. Agents are addressed by the index
+of their *role* (population copies share a role), worlds by their row.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wrappers.errors import MissingCapabilityError
+from wrappers.task import Fidelity, Snapshot
+
+
+class BatchTask(abc.ABC):
+    """N worlds of one task. Every array argument and result has a row per world.
+
+    Attributes:
+        task_id, snapshot_fidelity, default_max_turns: as in `TurnTask`.
+        num_envs: N.
+        roles: the roles, one agent each; index in this tuple is the ``role`` of the methods.
+        observation_sizes: length of the observation of each role.
+        action_counts: number of actions of each role.
+        shared_observation: whether all roles observe the same vector; then `observations` returns
+            the same array for each of them.
+        metric_names: columns of `metrics`.
+    """
+
+    task_id: str
+    snapshot_fidelity: Fidelity = "exact"
+    default_max_turns: int = 100
+    num_envs: int
+    roles: tuple[str, ...]
+    observation_sizes: tuple[int, ...]
+    action_counts: tuple[int, ...]
+    shared_observation: bool = False
+    metric_names: tuple[str, ...] = ()
+
+    @abc.abstractmethod
+    def reset(
+        self, rows: NDArray[np.int64], seeds: NDArray[np.int64], episodes: NDArray[np.int64]
+    ) -> None:
+        """Start world ``rows[i]`` anew with ``seeds[i]`` and ``episodes[i]`` (see TurnTask.reset)."""
+
+    @abc.abstractmethod
+    def observe(self, out: Sequence[NDArray[np.float32]]) -> None:
+        """Write the observations of all worlds.
+
+        Args:
+            out: one array per role, ``float32 (N, width)`` with width at least the role's
+                observation size; columns beyond it are left alone. With `shared_observation`
+                it has one entry that serves all roles.
+        """
+
+    @abc.abstractmethod
+    def action_masks(self, out: Sequence[NDArray[np.bool_]]) -> None:
+        """Write the legal actions of all worlds: one ``bool (N, action_counts[role])`` per role."""
+
+    @abc.abstractmethod
+    def act(
+        self,
+        roles: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        rewards: NDArray[np.float64],
+        terminated: NDArray[np.bool_],
+        illegal: NDArray[np.bool_],
+    ) -> None:
+        """Step every world in place.
+
+        Args:
+            roles: ``(N,)`` index of the acting role; -1: the turn is skipped; -2: leave the world
+                alone (its outputs are set to 0 / False).
+            actions: ``(N,)`` action of that role.
+            rewards, terminated, illegal: ``(N,)`` outputs, overwritten.
+        """
+
+    @abc.abstractmethod
+    def snapshot(self, row: int) -> Snapshot:
+        """The same snapshot that a `TurnTask` of this id in this state would give."""
+
+    @abc.abstractmethod
+    def restore(self, row: int, snapshot: Snapshot) -> None:
+        """Put a snapshot (from a `BatchTask` or a `TurnTask` of this id) into a row."""
+
+    @abc.abstractmethod
+    def reseed(self, row: int, key: int) -> None:
+        """Draw a world's future random numbers from another key."""
+
+    @abc.abstractmethod
+    def metrics(self) -> NDArray[np.float64]:
+        """``(N, len(metric_names))``: the metrics of `TurnTask.metrics` in that order."""
+
+    @abc.abstractmethod
+    def spawn(self, num_envs: int) -> BatchTask:
+        """A new batch of the same configuration with another number of worlds."""
+
+    def expert(self, bids: NDArray[np.float64], actions: NDArray[np.int64]) -> None:
+        """Write the scripted expert's bid and action of each role: ``(N, len(roles))`` each."""
+        raise MissingCapabilityError(f"{self.task_id} has no scripted expert")
