@@ -76,7 +76,8 @@ class BatchTask(abc.ABC):
             roles: ``(N,)`` index of the acting role; -1: the turn is skipped; -2: leave the world
                 alone (its outputs are set to 0 / False).
             actions: ``(N,)`` action of that role.
-            rewards, terminated, illegal: ``(N,)`` outputs, overwritten.
+            rewards, terminated, illegal: ``(N,)`` outputs, overwritten. An action that the mask
+                forbids does exactly what a skipped turn does and is flagged illegal.
         """
 
     @abc.abstractmethod

@@ -9,6 +9,7 @@ a PettingZoo game of it, `wrappers.vector` steps many of them together.
 from __future__ import annotations
 
 import abc
+import copy
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -146,6 +147,7 @@ class TurnTask(abc.ABC):
         roles: role of each possible agent, in the same order.
         default_max_turns: turn budget that the game uses unless told otherwise.
         render_modes: the modes that `render` accepts.
+        observation_low, observation_high: bounds of every entry of every observation.
     """
 
     task_id: str
@@ -155,6 +157,8 @@ class TurnTask(abc.ABC):
     roles: tuple[str, ...]
     default_max_turns: int = 100
     render_modes: tuple[str, ...] = ("ansi", "rgb_array")
+    observation_low: float = -float("inf")
+    observation_high: float = float("inf")
 
     # -- spaces ------------------------------------------------------------------------------
 
@@ -193,8 +197,9 @@ class TurnTask(abc.ABC):
     def act(self, agent: str, action: int) -> TurnResult:
         """The agent takes one decision.
 
-        An action that the mask forbids is a no-op of the task that costs what idling costs and
-        sets ``info["illegal"] = True``; whether that is an error is the game's business.
+        An action that the mask forbids does exactly what `skip` does and sets
+        ``info["illegal"] = True``. (The game checks the mask first: under ``on_illegal="noop"`` it
+        calls `skip` itself, under ``"raise"`` it raises.)
         """
 
     @abc.abstractmethod
@@ -288,6 +293,10 @@ class TurnTask(abc.ABC):
     def metrics(self) -> dict[str, float]:
         """What the field reports of an episode, at least ``success``; valid at any time."""
         return {}
+
+    def clone(self) -> TurnTask:
+        """An independent task in the same state. Override where `copy.deepcopy` does not do."""
+        return copy.deepcopy(self)
 
     def close(self) -> None:
         """Release what the task holds outside of this process; may be called twice."""
