@@ -163,8 +163,12 @@ class BidThenActEnv(AECEnv[str, dict[str, NDArray[Any]], int]):
             agent: spaces.Discrete(self._num_levels + self._action_counts[i])
             for i, agent in enumerate(self._names)
         }
-        self._bid_masks = {}
-        self._absent_masks = {}
+        self.agent_selection: str = self._names[0]
+        self.infos: dict[str, dict[str, Any]] = {}
+        self._bid_masks: dict[str, NDArray[np.int8]] = {}
+        self._absent_masks: dict[str, NDArray[np.int8]] = {}
+        # What each agent may do, kept apart from `infos`, which belong to the caller.
+        self._masks: dict[str, NDArray[np.int8]] = {}
         for i, agent in enumerate(self._names):
             mask = np.zeros(self._num_levels + self._action_counts[i], np.int8)
             mask[0] = 1
@@ -242,7 +246,7 @@ class BidThenActEnv(AECEnv[str, dict[str, NDArray[Any]], int]):
         observation = np.empty(values.shape[0] + 1, np.float32)
         observation[:-1] = values
         observation[-1] = 1.0 - self.turn / self.max_turns
-        return {"observation": observation, "action_mask": self.infos[agent]["action_mask"].copy()}
+        return {"observation": observation, "action_mask": self._masks[agent].copy()}
 
     def step(self, action: int | None) -> None:
         """The selected agent bids or acts.
@@ -272,7 +276,7 @@ class BidThenActEnv(AECEnv[str, dict[str, NDArray[Any]], int]):
                 f"{self._num_levels + self._action_counts[index] - 1}: "
                 f"{self._num_levels} bid levels, then {self._action_counts[index]} actions"
             )
-        legal = bool(self.infos[agent]["action_mask"][choice])
+        legal = bool(self._masks[agent][choice])
         if not legal:
             if self.on_illegal == "raise":
                 raise IllegalActionError(self._illegal_message(agent, choice))
@@ -324,6 +328,7 @@ class BidThenActEnv(AECEnv[str, dict[str, NDArray[Any]], int]):
             mask = self._bid_masks[agent]
             if self.dropout and not is_present(self._key, self.turn, index, self.dropout):
                 mask = self._absent_masks[agent]
+            self._masks[agent] = mask
             self.infos[agent] = {"action_mask": mask.copy()}
 
     def _resolve(self) -> None:
@@ -349,7 +354,8 @@ class BidThenActEnv(AECEnv[str, dict[str, NDArray[Any]], int]):
         self.agent_selection = agent
         mask = np.zeros(self._num_levels + self._action_counts[self._winner], np.int8)
         mask[self._num_levels :] = self.task.action_mask(agent)
-        self.infos[agent] = {"action_mask": mask}
+        self._masks[agent] = mask
+        self.infos[agent] = {"action_mask": mask.copy()}
 
     def _finish_turn(self, result: TurnResult) -> None:
         """Pay the team and open the next turn, or end the episode for everyone at once."""
@@ -488,8 +494,9 @@ class BidThenActEnv(AECEnv[str, dict[str, NDArray[Any]], int]):
             self.agent_selection = agents[0]
         if over:
             metrics = self.metrics()
-            for agent in self._names:
-                self.infos[agent]["metrics"] = dict(metrics)
+            self.infos = {
+                agent: {**self.infos[agent], "metrics": dict(metrics)} for agent in remaining
+            }
 
     def clone(self) -> BidThenActEnv:
         """An independent game in the same state."""

@@ -179,7 +179,8 @@ class TurnTask(abc.ABC):
         Args:
             seed: any int. Domains draw all their randomness from ``rng.episode_key(seed, episode)``.
             episode: counts the resets since the seed was given.
-            options: domain-specific, documented there; unknown keys raise ``TypeError``.
+            options: domain-specific, documented there. Keys that the task does not know are
+                ignored, since PettingZoo's own ``api_test`` passes an arbitrary one.
         """
 
     @abc.abstractmethod
