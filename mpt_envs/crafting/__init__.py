@@ -1,0 +1,1 @@
+"""Crafting: Minecraft 1.16 rules on seeded voxel terrain."""
