@@ -1,0 +1,1 @@
+"""Experiments: which runs, which tables, which plots."""

@@ -1,0 +1,1 @@
+"""Domains of the market game, made by name."""

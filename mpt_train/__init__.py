@@ -1,0 +1,1 @@
+"""One training loop for market-based post-training and its baselines."""
