@@ -26,6 +26,7 @@ class BatchTask(abc.ABC):
         roles: the roles, one agent each; index in this tuple is the ``role`` of the methods.
         observation_sizes: length of the observation of each role.
         action_counts: number of actions of each role.
+        action_names: their names, per role.
         shared_observation: whether all roles observe the same vector; then `observations` returns
             the same array for each of them.
         metric_names: columns of `metrics`.
@@ -38,6 +39,7 @@ class BatchTask(abc.ABC):
     roles: tuple[str, ...]
     observation_sizes: tuple[int, ...]
     action_counts: tuple[int, ...]
+    action_names: tuple[tuple[str, ...], ...]
     shared_observation: bool = False
     metric_names: tuple[str, ...] = ()
 
@@ -99,6 +101,11 @@ class BatchTask(abc.ABC):
     @abc.abstractmethod
     def spawn(self, num_envs: int) -> BatchTask:
         """A new batch of the same configuration with another number of worlds."""
+
+    @property
+    def has_expert(self) -> bool:
+        """Whether `expert` is implemented."""
+        return type(self).expert is not BatchTask.expert
 
     def expert(self, bids: NDArray[np.float64], actions: NDArray[np.int64]) -> None:
         """Write the scripted expert's bid and action of each role: ``(N, len(roles))`` each."""
