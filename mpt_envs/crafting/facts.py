@@ -261,8 +261,7 @@ FALL_TICKS: Final = np.array(
 
 # --- costs that are ours ------------------------------------------------------------------------
 WAIT_TICKS: Final = 20  # the action `wait`
-SKIP_TICKS: Final = 20  # a turn in which nobody acts
-ILLEGAL_TICKS: Final = 20  # an action that is not legal: nothing else happens
+SKIP_TICKS: Final = 20  # a turn in which nobody acts, or in which the action is not legal
 BLOCKED_TICKS: Final = 20  # looking for a way to a target that cannot be reached
 CRAFT_TICKS: Final = 10  # opening the grid and crafting once
 PLACE_TICKS: Final = 8  # placing a table or furnace, loading or emptying a furnace
@@ -360,5 +359,5 @@ EXPLORE_STEPS: Final = 8
 TUNNEL_LENGTH: Final = 3
 CLIMB_LEVELS: Final = 8
 SIGHT: Final = 10  # blocks from the eyes within which a target is seen
-STATION_RANGE: Final = 8  # blocks to a known table or furnace that one walks back to
+GIVE_UP_TICKS: Final = 400  # how long a target to which no way led is left out
 SMELT_BATCH: Final = 4  # cobblestone that one `smelt_stone` loads

@@ -24,7 +24,7 @@ from mpt_envs.crafting import facts
 LAYOUT_VERSION: Final = 1
 
 WIDTH: Final = 48  # along x and along z; the outermost ring of columns is barrier
-HEIGHT: Final = 24
+HEIGHT: Final = 24  # layer 0 is bedrock, the topmost layer is barrier
 
 # --- scalars: index into the row seen as int32 ---------------------------------------------------
 VERSION: Final = 0
@@ -44,7 +44,7 @@ Z: Final = 13
 WOUND: Final = 14  # ticks until health is full again
 SEEN: Final = 15  # bit i: item i was obtained at least once
 SCORE: Final = 16  # sum of the rewards so far
-ILLEGAL: Final = 17  # illegal actions so far
+HEADING: Final = 17  # direction last walked or tunnelled, or -1
 BLOCKED: Final = 18  # targets that could not be reached so far
 MASKS: Final = 19  # 3: bit a: action a of the role is legal now
 INVENTORY: Final = 22  # N_ITEMS counts
@@ -102,7 +102,9 @@ N_TREES: Final = 176
 N_COAL: Final = 177
 N_IRON: Final = 178
 N_OUTCROPS: Final = 179
-TREES: Final = 180  # cell of the lowest log that still stands (logs are contiguous upwards)
+FURNACE_TICK: Final = 180  # the tick up to which the furnace has been simulated
+MARK_UNTIL: Final = 181  # no mark holds from this tick on
+TREES: Final = 182  # cell of the lowest log that still stands (logs are contiguous upwards)
 COAL: Final = TREES + MAX_TREES  # exposed coal ore
 IRON: Final = COAL + MAX_COAL  # exposed iron ore
 OUTCROPS: Final = IRON + MAX_IRON  # stone that shows at the surface
@@ -136,9 +138,8 @@ TARGET_NAMES: Final = ("log", "stone", "coal_ore", "iron_ore")
 OUTCOME_NONE: Final = 0
 OUTCOME_DONE: Final = 1
 OUTCOME_BLOCKED: Final = 2  # legal, but no way led to the target
-OUTCOME_ILLEGAL: Final = 3
-OUTCOME_SKIPPED: Final = 4
-OUTCOME_NAMES: Final = ("none", "done", "blocked", "illegal", "skipped")
+OUTCOME_SKIPPED: Final = 3  # nobody acted, or the action was not legal
+OUTCOME_NAMES: Final = ("none", "done", "blocked", "skipped")
 
 NEAR_NONE: Final = 0  # not placed, or too far away
 NEAR_WALK: Final = 1  # known and close enough to walk back to
@@ -160,7 +161,7 @@ EVENT_FELL: Final = 10  # -, blocks
 EVENT_BLOCKED: Final = 11  # target kind (TARGET_..., 4: table, 5: furnace), -
 EVENT_TOOL_BROKE: Final = 12  # item, 1
 EVENT_WAITED: Final = 13  # -, ticks
-EVENT_ILLEGAL: Final = 14  # role, action
+EVENT_SKIPPED: Final = 14  # -, ticks
 EVENT_MILESTONE: Final = 15  # item, reward
 EVENT_HURT: Final = 16  # -, points of health
 EVENT_NAMES: Final = (
@@ -178,7 +179,7 @@ EVENT_NAMES: Final = (
     "blocked",
     "tool_broke",
     "waited",
-    "illegal",
+    "skipped",
     "milestone",
     "hurt",
 )
