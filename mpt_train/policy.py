@@ -1,0 +1,149 @@
+"""`SwarmPolicy`: an action head and a bid head per agent, over small independent networks.
+
+`sample_rows` draws from masked softmax distributions with counter-based Gumbel noise, so that what
+an agent does is a pure function of its logits and of (episode, turn, agent): a branch that meets
+the same situation does the same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numba
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from mpt_train import flops
+from mpt_train.config import NetworkConfig
+from mpt_train.networks import StackedLinear, StackedMLP
+from wrappers.rng import uniform4
+
+NEGATIVE = -1e9
+"""Logit of what a mask forbids."""
+_INDEX_STRIDE = 4096
+
+
+class SwarmPolicy(nn.Module):
+    """Independent policies of A agents.
+
+    Args:
+        observation_size: longest observation of any agent; shorter ones are padded with zeros.
+        action_counts: number of actions of each agent; logits are padded to the largest.
+        num_levels: L, the number of bid levels; 0 for a policy that never bids.
+        config: widths.
+        seed: of the initial weights.
+    """
+
+    def __init__(
+        self,
+        observation_size: int,
+        action_counts: Sequence[int],
+        num_levels: int,
+        config: NetworkConfig,
+        seed: int,
+    ) -> None:
+        super().__init__()
+        if not config.hidden:
+            raise ValueError("network.hidden needs at least one hidden layer")
+        generator = torch.Generator().manual_seed(seed)
+        self.observation_size = observation_size
+        self.action_counts = tuple(action_counts)
+        self.num_agents = len(action_counts)
+        self.num_levels = num_levels
+        self.num_actions = max(action_counts)
+        sizes = (observation_size, *config.hidden)
+        self.actor = StackedMLP(self.num_agents, (*sizes, self.num_actions), generator)
+        self.shares_features = num_levels > 0 and config.bid_hidden is None
+        self.bid_head: StackedLinear | None = None
+        self.bidder: StackedMLP | None = None
+        if self.shares_features:
+            self.bid_head = StackedLinear(
+                self.num_agents, config.hidden[-1], num_levels, 0.01, generator
+            )
+        elif num_levels:
+            assert config.bid_hidden is not None
+            bid_sizes = (observation_size, *config.bid_hidden, num_levels)
+            self.bidder = StackedMLP(self.num_agents, bid_sizes, generator)
+        self.feature_flop = flops.layers(sizes)
+        self.action_head_flop = flops.layers((sizes[-1], self.num_actions))
+        if self.shares_features:
+            self.bid_flop = self.feature_flop + flops.layers((sizes[-1], num_levels))
+        else:
+            self.bid_flop = flops.layers(self.bidder.sizes) if self.bidder else 0
+
+    @property
+    def act_flop(self) -> int:
+        """Forward cost of one action, without features computed for a bid before."""
+        return self.feature_flop + self.action_head_flop
+
+    @property
+    def act_after_bid_flop(self) -> int:
+        """Forward cost of one action right after a bid on the same observation."""
+        return self.action_head_flop if self.shares_features else self.act_flop
+
+    def bid_logits(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Bid logits ``(A, N, L)``, and the action features ``(A, N, H)`` if they are shared."""
+        if self.bid_head is not None:
+            features = self.actor.features(x)
+            return self.bid_head(features), features
+        assert self.bidder is not None
+        return self.bidder(x), None
+
+    def bid_logits_one(self, agent: int, x: Tensor) -> Tensor:
+        """Bid logits of one agent, ``(N, L)``."""
+        if self.bid_head is not None:
+            return self.bid_head.one(agent, self.actor.features_one(agent, x))
+        assert self.bidder is not None
+        return self.bidder.one(agent, x)
+
+    def action_logits_one(self, agent: int, x: Tensor) -> Tensor:
+        """Action logits of one agent, ``(N, K)``, padded entries included."""
+        return self.actor.one(agent, x)
+
+    def action_head_one(self, agent: int, features: Tensor) -> Tensor:
+        """Action logits of one agent from its features ``(N, H)``."""
+        layer = self.actor.layers[-1]
+        assert isinstance(layer, StackedLinear)
+        return layer.one(agent, features)
+
+
+def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
+    """Log-probabilities over the legal entries; ``mask`` is bool and never all False."""
+    return torch.log_softmax(logits.masked_fill(~mask, NEGATIVE), dim=-1)
+
+
+@numba.njit(cache=True)
+def _sample(logits, mask, keys, turns, stream, first_index, out):
+    for row in range(logits.shape[0]):
+        best = -np.inf
+        for k in range(logits.shape[1]):
+            if mask[row, k]:
+                unit = uniform4(keys[row], turns[row], stream, first_index + k)
+                value = logits[row, k] - np.log(-np.log(unit + 1e-17))
+                if value > best:
+                    best = value
+                    out[row] = k
+
+
+def sample_rows(
+    logits: NDArray[np.float32],
+    mask: NDArray[np.bool_],
+    keys: NDArray[np.uint64],
+    turns: NDArray[np.int64],
+    stream: np.uint64,
+    agent: int,
+    attempt: int = 0,
+) -> NDArray[np.int64]:
+    """One draw a row from ``softmax(logits)`` over legal entries, by the Gumbel-max trick.
+
+    Args:
+        logits: ``float32 (N, K)``.
+        mask: ``bool (N, K)``, at least one True a row.
+        keys, turns: ``(N,)``, key the noise together with ``stream``, ``agent`` and ``attempt``.
+    """
+    out = np.zeros(logits.shape[0], np.int64)
+    first = (attempt * 64 + agent) * _INDEX_STRIDE
+    _sample(logits, mask, keys, turns, stream, first, out)
+    return out
