@@ -1,0 +1,142 @@
+"""What a coordination strategy is: a source of bids.
+
+Round-robin bids one-hot in rotation, random bids uniformly, a router bids one-hot for the agent it
+selects, and the market lets agents bid for themselves. So every strategy runs through the same
+environment, rollout, credit and logs, and can be swapped over the same action policies.
+
+To bring your own: subclass `Coordination`, implement `bids`, and `register` it under a name.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from mpt_train.config import TrainConfig
+from mpt_train.flops import FlopCounter
+from mpt_train.rollout import Batch, TurnContext
+
+
+class Coordination(abc.ABC):
+    """A source of bids. Stateless between turns, apart from the parameters of `module`."""
+
+    name: str
+    module: nn.Module | None = None
+    """Parameters of the strategy's own; trained by `loss`, saved in checkpoints."""
+
+    @abc.abstractmethod
+    def bids(self, context: TurnContext) -> NDArray[np.int64]:
+        """Bid levels ``(n, A)`` of one turn. Count operations in ``context.counter``."""
+
+    def refine(self, agent: int, logits: Tensor, messages: Tensor) -> Tensor:
+        """The agent's action logits ``(n, K)`` in the light of ``context.messages`` rows."""
+        return logits
+
+    def loss(
+        self, batch: Batch, advantage: NDArray[np.float64], entropy: float, counter: FlopCounter
+    ) -> Tensor | None:
+        """REINFORCE loss of the strategy's own choices; None if it has nothing to learn.
+
+        Args:
+            batch: recorded episodes.
+            advantage: ``(T, N)`` team advantage of each turn.
+            entropy: weight of an entropy bonus.
+            counter: operations of the update.
+        """
+        return None
+
+    def cold_start_loss(
+        self, policy_rows: Tensor, winners: Tensor, counter: FlopCounter
+    ) -> Tensor | None:
+        """Supervised loss on demonstrated winners ``(n,)``, or None.
+
+        Args:
+            policy_rows: central observations ``(n, D)`` (see `central`).
+            winners: who acted in the demonstration.
+        """
+        return None
+
+
+def central(observations: Tensor) -> Tensor:
+    """What a central strategy sees: the shared observation, or all of them side by side."""
+    if observations.dim() == 2:
+        return observations
+    return torch.cat(list(observations), dim=-1)
+
+
+def central_rows(batch: Batch, where: NDArray[np.bool_]) -> Tensor:
+    """`central` for recorded turns, ``(n, D)``."""
+    if batch.shared:
+        return torch.from_numpy(batch.observations[where])
+    return torch.from_numpy(np.concatenate([obs[where] for obs in batch.observations], axis=-1))
+
+
+def central_size(shared: bool, observation_size: int, num_agents: int) -> int:
+    """Width of `central` observations."""
+    return observation_size if shared else observation_size * num_agents
+
+
+def one_hot_bids(winners: NDArray[np.int64], num_agents: int, num_levels: int) -> NDArray[np.int64]:
+    """The highest bid for one agent a row, 0 for the others; -1 leaves a row without bids."""
+    bids = np.zeros((len(winners), num_agents), np.int64)
+    rows = np.flatnonzero(winners >= 0)
+    bids[rows, winners[rows]] = num_levels - 1
+    return bids
+
+
+Builder = Callable[[TrainConfig, "Shape"], Coordination]
+
+
+class Shape:
+    """Sizes that a strategy needs to build its networks.
+
+    Attributes:
+        observation_size, num_agents, num_actions, num_levels, shared, roles: of the game.
+    """
+
+    def __init__(
+        self,
+        observation_size: int,
+        num_agents: int,
+        num_actions: int,
+        num_levels: int,
+        shared: bool,
+        roles: tuple[str, ...],
+    ) -> None:
+        self.observation_size = observation_size
+        self.num_agents = num_agents
+        self.num_actions = num_actions
+        self.num_levels = num_levels
+        self.shared = shared
+        self.roles = roles
+
+
+_BUILDERS: dict[str, Builder] = {}
+
+
+def register(name: str, builder: Builder) -> None:
+    """Make a strategy known under ``name`` (for `TrainConfig.coordination` and `mpt eval`)."""
+    if name in _BUILDERS:
+        raise ValueError(f"a coordination strategy named {name!r} is registered already")
+    _BUILDERS[name] = builder
+
+
+def names() -> tuple[str, ...]:
+    """Names of all registered strategies."""
+    return tuple(_BUILDERS)
+
+
+def build(name: str, config: TrainConfig, shape: Shape) -> Coordination:
+    """Build a registered strategy.
+
+    Raises:
+        ValueError: unknown name.
+    """
+    if name not in _BUILDERS:
+        raise ValueError(f"unknown coordination {name!r}; known: {', '.join(sorted(_BUILDERS))}")
+    return _BUILDERS[name](config, shape)

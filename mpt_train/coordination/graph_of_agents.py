@@ -1,0 +1,203 @@
+"""Graph-of-Agents (arXiv 2604.17148) as a way to choose who acts and what it does.
+
+The paper's graph passes texts between language models. Here is what stands in for what:
+
+=====================  ===========================================================================
+paper                  here
+=====================  ===========================================================================
+model cards, top-k     k agents drawn at random among those present (all of them where A <= k)
+proposal, confidence   an action sampled from the agent's own policy; its largest probability
+low confidence (<.1)   the agent abstains
+scores of the others   a judge network per agent, a softmax over the other proposers (learned), or
+                       the proposals' confidences where there are no judges (a swap over policies
+                       that were trained with another strategy)
+edges                  mean over judges, normalised, what is below .05 is cut
+messages, refinement   the top agent adds to its logits a learned linear function of the other
+                       proposals, each weighted by its score
+max pooling            one agent executes its refined action. It is drawn in proportion to the
+                       scores, so that judging can be learned by REINFORCE
+=====================  ===========================================================================
+
+Operations count in full: k proposals, k judges, and refinements in both directions (each of the
+lower nodes once, the top node once).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from mpt_train import flops
+from mpt_train.config import TrainConfig
+from mpt_train.coordination.base import Coordination, Shape, one_hot_bids, register
+from mpt_train.flops import FlopCounter
+from mpt_train.networks import StackedLinear, StackedMLP
+from mpt_train.policy import masked_log_softmax, sample_rows
+from mpt_train.rollout import Batch, TurnContext
+from wrappers.rng import STREAM_COORDINATION, STREAM_POLICY_ACTION, hash_rows
+
+TOP_K = 3
+MIN_CONFIDENCE = 0.1
+MIN_SCORE = 0.05
+
+
+class GraphOfAgents(Coordination):
+    """Propose, judge, refine, execute (see the top of this file).
+
+    Args:
+        shape: sizes of the game.
+        hidden: hidden layers of a judge network; None: judge by confidence, learn nothing.
+        seed: of the initial weights.
+    """
+
+    name = "graph-of-agents"
+
+    def __init__(self, shape: Shape, hidden: tuple[int, ...] | None, seed: int) -> None:
+        self._shape = shape
+        self._agents = shape.num_agents
+        self._k = min(TOP_K, self._agents)
+        self.judges: StackedMLP | None = None
+        self.messages: StackedLinear | None = None
+        self._judge_flop = 0
+        message_size = self._agents * shape.num_actions
+        self._message_flop = flops.layers((message_size, shape.num_actions))
+        if hidden is not None:
+            generator = torch.Generator().manual_seed(seed)
+            sizes = (shape.observation_size, *hidden, self._agents)
+            self.judges = StackedMLP(self._agents, sizes, generator)
+            self.messages = StackedLinear(
+                self._agents, message_size, shape.num_actions, 0.01, generator
+            )
+            self.module = nn.ModuleDict({"judges": self.judges, "messages": self.messages})
+            self._judge_flop = flops.layers(sizes)
+
+    def bids(self, context: TurnContext) -> NDArray[np.int64]:
+        """The highest bid for the agent that the graph selects; leaves the messages behind."""
+        policy = context.policy
+        n, a = context.present.shape
+        nodes = self._nodes(context)
+        features = policy.actor.features(context.observations)
+        logits = policy.actor.layers[-1](features)
+        masks = torch.from_numpy(np.stack(context.masks))
+        probs = masked_log_softmax(logits, masks).exp()
+        confidence = probs.max(dim=-1).values.T.numpy()
+        proposals = np.stack(
+            [
+                sample_rows(
+                    logits[agent].numpy(),
+                    context.masks[agent],
+                    context.keys,
+                    context.turns,
+                    STREAM_POLICY_ACTION,
+                    agent,
+                )
+                for agent in range(a)
+            ],
+            axis=1,
+        )
+        alive = nodes & (confidence >= MIN_CONFIDENCE)
+        alive = np.where(alive.any(axis=1, keepdims=True), alive, nodes)
+        if self.judges is not None:
+            scores = self._judged(context.observations, torch.from_numpy(alive)).exp()
+        else:
+            weights = torch.from_numpy(np.where(alive, confidence, 0.0))
+            scores = weights / weights.sum(dim=1, keepdim=True).clamp_min(1e-9)
+        scores = torch.where(scores >= MIN_SCORE, scores, torch.zeros(()))
+        picks = sample_rows(
+            torch.log(scores.clamp_min(1e-9)).float().numpy(),
+            (scores > 0).numpy() & alive,
+            context.keys,
+            context.turns,
+            STREAM_COORDINATION,
+            0,
+        )
+        winners = np.where(alive.any(axis=1), picks, -1)
+        if self.messages is not None:
+            told = torch.zeros(n, a, policy.num_actions)
+            told.scatter_(2, torch.from_numpy(proposals)[:, :, None], 1.0)
+            told = told * scores.float()[:, :, None]
+            told[torch.arange(n), torch.from_numpy(np.maximum(winners, 0))] = 0.0
+            context.messages = told.reshape(n, -1)
+        context.features = features
+        count = int(alive.sum())
+        part = context.part
+        context.counter.add(part + "_act", count * (policy.act_flop + self._message_flop))
+        context.counter.add(part + "_bid", count * self._judge_flop)
+        return one_hot_bids(winners, a, context.num_levels)
+
+    def refine(self, agent: int, logits: Tensor, messages: Tensor) -> Tensor:
+        """Own logits plus what the others' weighted proposals say about each action."""
+        assert self.messages is not None
+        return logits + self.messages.one(agent, messages)
+
+    def _nodes(self, context: TurnContext) -> NDArray[np.bool_]:
+        """Which k agents take part in each world, ``bool (n, A)``."""
+        if self._k == self._agents:
+            return context.present
+        words = np.empty(context.present.shape, np.uint64)
+        hash_rows(context.keys, context.turns, STREAM_COORDINATION, words)
+        words[~context.present] = 0
+        cut = np.sort(words, axis=1)[:, -self._k][:, None]
+        chosen: NDArray[np.bool_] = context.present & (words >= cut)
+        return chosen
+
+    def _judged(self, observations: Tensor, alive: Tensor) -> Tensor:
+        """Log of the mean over alive judges of their softmax over the other alive nodes."""
+        assert self.judges is not None
+        logits = self.judges(observations).permute(1, 0, 2)  # (n, judge, judged)
+        others = alive[:, None, :] & ~torch.eye(self._agents, dtype=torch.bool)
+        # A judge with nobody else to score names itself.
+        alone = ~others.any(dim=-1, keepdim=True)
+        others = others | (alone & torch.eye(self._agents, dtype=torch.bool))
+        log_probs = masked_log_softmax(logits, others)
+        weights = alive.float()[:, :, None]
+        mean = (log_probs.exp() * weights).sum(1) / weights.sum(1).clamp_min(1.0)
+        return torch.log(mean.clamp_min(1e-9))
+
+    def loss(
+        self, batch: Batch, advantage: NDArray[np.float64], entropy: float, counter: FlopCounter
+    ) -> Tensor | None:
+        """Minus log of the committee's score of the chosen agent times the team's advantage."""
+        if self.judges is None:
+            return None
+        where = batch.acted
+        rows = (
+            batch.rows_of(0, where)
+            if batch.shared
+            else torch.stack([batch.rows_of(agent, where) for agent in range(self._agents)])
+        )
+        log_scores = self._judged(rows, torch.from_numpy(batch.present[where]))
+        chosen = log_scores.gather(1, torch.from_numpy(batch.winners[where])[:, None])[:, 0]
+        weight = torch.from_numpy(advantage[where].astype(np.float32))
+        cost = (1 + flops.BACKWARD) * self._judge_flop * self._agents
+        counter.add("update_bid", cost * len(weight))
+        loss = -(chosen * weight).mean()
+        if entropy:
+            loss = loss + entropy * (log_scores.exp() * log_scores).sum(-1).mean()
+        return loss
+
+    def cold_start_loss(
+        self, policy_rows: Tensor, winners: Tensor, counter: FlopCounter
+    ) -> Tensor | None:
+        """Cross-entropy of the committee's scores to the demonstrated winner."""
+        if self.judges is None:
+            return None
+        rows = policy_rows
+        if not self._shape.shared:
+            rows = torch.stack(list(policy_rows.chunk(self._agents, dim=-1)))
+        alive = torch.ones(len(winners), self._agents, dtype=torch.bool)
+        log_scores = self._judged(rows, alive)
+        cost = (1 + flops.BACKWARD) * self._judge_flop * self._agents
+        counter.add("cold_start", cost * len(winners))
+        return torch.nn.functional.nll_loss(log_scores, winners)
+
+
+def _build(config: TrainConfig, shape: Shape) -> Coordination:
+    trained = config.coordination == "graph-of-agents"
+    hidden = (config.network.bid_hidden or config.network.hidden) if trained else None
+    return GraphOfAgents(shape, hidden, config.seed * 7919 + 2)
+
+
+register("graph-of-agents", _build)

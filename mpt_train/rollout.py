@@ -1,0 +1,323 @@
+"""Rollouts: episodes of many worlds in step, and what is kept of them for learning.
+
+All arrays of a `Batch` are turn by world. Networks run on the worlds that are still active. A
+rollout draws every random number from (episode key, turn), so it is a pure function of the worlds'
+seeds, the parameters and a salt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mpt_train.flops import FlopCounter
+from mpt_train.policy import SwarmPolicy, sample_rows
+from wrappers.bid_then_act import GameSnapshot
+from wrappers.rng import STREAM_BRANCH, STREAM_POLICY_ACTION, hash4
+from wrappers.vector import VectorGame
+
+if TYPE_CHECKING:
+    from mpt_train.coordination.base import Coordination
+
+
+@dataclass
+class TurnContext:
+    """What a coordination strategy may look at in one turn of n active worlds.
+
+    Attributes:
+        policy: the agents.
+        observations: ``float32 (n, D)`` where all agents observe the same, else ``(A, n, D)``.
+        masks: legal actions, ``bool (n, K)`` per agent, padded with False to the largest K.
+        present: ``bool (n, A)``.
+        keys, turns: ``(n,)`` for counter-based noise.
+        num_levels: L; level L - 1 is the highest bid.
+        roles: role name of each agent.
+        counter: where the strategy counts its operations, under `part`.
+        features: the strategy may leave the action features ``(A, n, H)`` of `bid_logits` here.
+        messages: the strategy may leave what agents told each other, ``float32 (n, M)``; it is
+            recorded and given back to `Coordination.refine`.
+    """
+
+    policy: SwarmPolicy
+    observations: Tensor
+    masks: list[NDArray[np.bool_]]
+    present: NDArray[np.bool_]
+    keys: NDArray[np.uint64]
+    turns: NDArray[np.int64]
+    num_levels: int
+    roles: tuple[str, ...]
+    counter: FlopCounter
+    part: str
+    features: Tensor | None = None
+    messages: Tensor | None = None
+
+    def observation_of(self, agent: int) -> Tensor:
+        """The agent's observations, ``(n, D)``."""
+        return self.observations if self.observations.dim() == 2 else self.observations[agent]
+
+
+@dataclass
+class Batch:
+    """Recorded episodes; T turns, N worlds, A agents (see the top of this file).
+
+    Attributes:
+        observations: ``float32 (T, N, D)`` if `shared`, else ``(A, T, N, D)``.
+        masks: legal actions of the winner, ``bool (T, N, K)``.
+        active: whether the turn was played.
+        present: ``bool (T, N, A)``.
+        bids: bid levels ``(T, N, A)``.
+        winning_bids: bid of the winner in [0, 1], 0 for skipped turns.
+        winners, runners_up, actions: ``(T, N)``, -1 where there is none.
+        rewards, illegal: ``(T, N)``.
+        keys: ``uint64 (N,)``.
+        metrics: ``(N, M)`` at the end of each episode, columns `metric_names`.
+        saved: snapshots taken on request, as ``(turn, world, snapshot)``.
+        messages: ``float32 (T, N, M)`` or None.
+    """
+
+    shared: bool
+    observations: NDArray[np.float32]
+    masks: NDArray[np.bool_]
+    active: NDArray[np.bool_]
+    present: NDArray[np.bool_]
+    bids: NDArray[np.int64]
+    winning_bids: NDArray[np.float64]
+    winners: NDArray[np.int64]
+    runners_up: NDArray[np.int64]
+    actions: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+    illegal: NDArray[np.bool_]
+    keys: NDArray[np.uint64]
+    metrics: NDArray[np.float64]
+    metric_names: tuple[str, ...]
+    roles: tuple[str, ...]
+    max_turns: int
+    saved: list[tuple[int, int, GameSnapshot]] = field(default_factory=list)
+    messages: NDArray[np.float32] | None = None
+
+    @property
+    def acted(self) -> NDArray[np.bool_]:
+        """``bool (T, N)``: turns in which an agent acted."""
+        result: NDArray[np.bool_] = self.active & (self.winners >= 0)
+        return result
+
+    @property
+    def num_turns(self) -> int:
+        """Turns played, over all worlds."""
+        return int(self.active.sum())
+
+    @property
+    def returns(self) -> NDArray[np.float64]:
+        """Undiscounted return of each episode, ``(N,)``."""
+        result: NDArray[np.float64] = self.rewards.sum(axis=0)
+        return result
+
+    def rows_of(self, agent: int, where: NDArray[np.bool_]) -> Tensor:
+        """The agent's observations where ``where: bool (T, N)``, as ``(n, D)``."""
+        source = self.observations if self.shared else self.observations[agent]
+        return torch.from_numpy(source[where])
+
+    def metric(self, name: str) -> NDArray[np.float64]:
+        """One metric of each episode, ``(N,)``."""
+        return self.metrics[:, self.metric_names.index(name)]
+
+
+def stack_observations(
+    observations: list[NDArray[np.float32]], shared: bool, width: int
+) -> NDArray[np.float32]:
+    """``(N, D)`` if shared, else ``(A, N, D)``, padded with zeros to ``width``."""
+    if shared:
+        return observations[0]
+    padded = np.zeros((len(observations), observations[0].shape[0], width), np.float32)
+    for agent, values in enumerate(observations):
+        padded[agent, :, : values.shape[1]] = values
+    return padded
+
+
+def pad_masks(masks: list[NDArray[np.bool_]], width: int) -> list[NDArray[np.bool_]]:
+    """Masks padded with False to ``width`` columns."""
+    padded = []
+    for mask in masks:
+        if mask.shape[1] < width:
+            wide = np.zeros((mask.shape[0], width), np.bool_)
+            wide[:, : mask.shape[1]] = mask
+            mask = wide
+        padded.append(mask)
+    return padded
+
+
+def salted(keys: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
+    """Keys for the policies' noise; salt 0 leaves the episode's own keys."""
+    if salt == 0:
+        return keys
+    words = [int(hash4(key, salt, STREAM_BRANCH, 0)) for key in keys]
+    return np.array(words, np.uint64)
+
+
+@torch.no_grad()
+def rollout(
+    game: VectorGame,
+    policy: SwarmPolicy,
+    coordination: Coordination,
+    counter: FlopCounter,
+    *,
+    part: str = "rollout",
+    first_bids: NDArray[np.int64] | None = None,
+    save_turns: NDArray[np.bool_] | None = None,
+    salt: int = 0,
+) -> Batch:
+    """Play every active world of ``game`` to the end of its episode.
+
+    Args:
+        game: after a reset or restore.
+        policy: chooses the actions.
+        coordination: chooses the bids.
+        counter: operations are counted under ``part`` + "_bid" and "_act".
+        first_bids: bid levels ``(N, A)`` for the first turn instead of the strategy's.
+        save_turns: ``bool (max_turns, N)``: where to take snapshots before the auction.
+        salt: changes the policies' noise, not the worlds' (repeated evaluations).
+
+    Returns:
+        The episodes; turn 0 is the first one played here.
+    """
+    n, a, k = game.num_envs, game.num_agents, policy.num_actions
+    levels = len(game.bid_levels)
+    shared = game.shared_observation
+    width = policy.observation_size
+    keys = salted(game.keys.copy(), salt)
+    horizon = int(game.max_turns - game.turn[game.active].min()) if game.active.any() else 0
+    shape = (horizon, n)
+    batch = Batch(
+        shared=shared,
+        observations=np.zeros((*shape, width) if shared else (a, *shape, width), np.float32),
+        masks=np.zeros((*shape, k), np.bool_),
+        active=np.zeros(shape, np.bool_),
+        present=np.zeros((*shape, a), np.bool_),
+        bids=np.zeros((*shape, a), np.int64),
+        winning_bids=np.zeros(shape),
+        winners=np.full(shape, -1),
+        runners_up=np.full(shape, -1),
+        actions=np.full(shape, -1),
+        rewards=np.zeros(shape),
+        illegal=np.zeros(shape, np.bool_),
+        keys=keys,
+        metrics=np.zeros((n, 0)),
+        metric_names=(),
+        roles=game.roles,
+        max_turns=game.max_turns,
+    )
+    step = 0
+    while game.active.any():
+        rows = np.flatnonzero(game.active)
+        everyone = len(rows) == n
+        observations = stack_observations(game.observe(), shared, width)
+        masks = pad_masks(game.action_masks(), k)
+        present = game.present()
+        part_obs = observations if everyone else observations[..., rows, :]
+        context = TurnContext(
+            policy=policy,
+            observations=torch.from_numpy(part_obs),
+            masks=masks if everyone else [mask[rows] for mask in masks],
+            present=present[rows],
+            keys=keys[rows],
+            turns=game.turn[rows],
+            num_levels=levels,
+            roles=game.roles,
+            counter=counter,
+            part=part,
+        )
+        bids = np.zeros((n, a), np.int64)
+        if step == 0 and first_bids is not None:
+            bids[rows] = first_bids[rows]
+        else:
+            bids[rows] = coordination.bids(context)
+        if save_turns is not None:
+            chosen = rows[save_turns[step, rows]]
+            snapshots = game.snapshot(chosen)
+            batch.saved += [
+                (step, int(w), s) for w, s in zip(chosen.tolist(), snapshots, strict=True)
+            ]
+        auction = game.auction(bids)
+        actions = _act(context, coordination, auction.winners[rows], counter)
+        full_actions = np.zeros(n, np.int64)
+        full_actions[rows] = np.maximum(actions, 0)
+        result = game.act(full_actions)
+        winners = auction.winners
+        acting = np.flatnonzero(winners >= 0)
+        if shared:
+            batch.observations[step] = observations
+        else:
+            batch.observations[:, step] = observations
+        for agent in range(a):
+            mine = winners == agent
+            batch.masks[step, mine] = masks[agent][mine]
+        batch.active[step, rows] = True
+        batch.present[step] = present
+        batch.bids[step] = bids
+        batch.winners[step] = winners
+        batch.runners_up[step] = auction.runners_up
+        batch.winning_bids[step, acting] = game.bid_levels[bids[acting, winners[acting]]]
+        batch.actions[step, rows] = actions
+        batch.rewards[step] = result.rewards
+        batch.illegal[step] = result.illegal
+        if context.messages is not None:
+            if batch.messages is None:
+                batch.messages = np.zeros((*shape, context.messages.shape[1]), np.float32)
+            batch.messages[step, rows] = context.messages.numpy()
+        step += 1
+    batch.metrics = game.metrics()
+    batch.metric_names = game.metric_names
+    return batch
+
+
+def _act(
+    context: TurnContext,
+    coordination: Coordination,
+    winners: NDArray[np.int64],
+    counter: FlopCounter,
+) -> NDArray[np.int64]:
+    """Actions of the winners, ``(n,)``; -1 where the turn is skipped."""
+    policy = context.policy
+    actions = np.full(len(winners), -1)
+    cost = policy.act_flop if context.features is None else policy.action_head_flop
+    for agent in range(policy.num_agents):
+        mine = np.flatnonzero(winners == agent)
+        if not len(mine):
+            continue
+        index = torch.from_numpy(mine)
+        if context.features is not None:
+            logits = policy.action_head_one(agent, context.features[agent, index])
+        else:
+            logits = policy.action_logits_one(agent, context.observation_of(agent)[index])
+        if context.messages is not None:
+            logits = coordination.refine(agent, logits, context.messages[index])
+        actions[mine] = sample_rows(
+            logits.numpy(),
+            context.masks[agent][mine],
+            context.keys[mine],
+            context.turns[mine],
+            STREAM_POLICY_ACTION,
+            agent,
+        )
+        counter.add(context.part + "_act", cost * len(mine))
+    return actions
+
+
+def participation(batch: Batch, bins: int = 12) -> dict[str, list[float]]:
+    """Share of each role among the acting agents, over ``bins`` equal parts of the turn budget.
+
+    A bin in which nobody ever acted holds 0 for every role.
+    """
+    roles = list(dict.fromkeys(batch.roles))
+    role_of_agent = np.array([roles.index(role) for role in batch.roles])
+    counts = np.zeros((len(roles), bins))
+    acted = batch.acted
+    turn_index = np.nonzero(acted)[0] * bins // batch.max_turns
+    np.add.at(counts, (role_of_agent[batch.winners[acted]], np.minimum(turn_index, bins - 1)), 1)
+    shares = counts / np.maximum(counts.sum(axis=0), 1)
+    return {role: shares[i].round(4).tolist() for i, role in enumerate(roles)}
