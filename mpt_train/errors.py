@@ -1,0 +1,39 @@
+"""Errors that users of the trainer meet. Each message says what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wrappers.errors import MarketError
+
+
+class CheckpointError(MarketError, OSError):
+    """A checkpoint is missing, incomplete, changed, of another version, or cannot be written."""
+
+
+class RunFolderError(MarketError, OSError):
+    """A run folder cannot be used: not writable, taken by another run, in use, or no run at all."""
+
+
+class LogError(MarketError, OSError):
+    """The log of a run cannot be written or read."""
+
+
+class TrainingInterrupted(KeyboardInterrupt):
+    """Training stopped on request, after a whole step and with a checkpoint.
+
+    It is a `KeyboardInterrupt`, so that a program that runs several trainings ends as a user who
+    pressed Ctrl-C expects.
+
+    Args:
+        folder: the run folder, or None if the run has none (then nothing was kept).
+        step: the number of training steps that are done.
+        signal_number: the signal that asked for it: 2 is Ctrl-C, 15 is `kill`.
+    """
+
+    def __init__(self, folder: Path | None, step: int, signal_number: int = 2) -> None:
+        self.folder = folder
+        self.step = step
+        self.signal_number = signal_number
+        kept = "nothing was kept" if folder is None else f"the checkpoint is in {folder}"
+        super().__init__(f"training stopped after step {step}; {kept}")

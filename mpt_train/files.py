@@ -1,0 +1,68 @@
+"""Writing files so that a reader finds the old content or the new one, never a part.
+
+A file is written under a temporary name, flushed to the disk and renamed over the old one, which
+POSIX does in one step. After a crash or `kill -9` at any moment the old file or the new one is
+there, whole; at worst a temporary file is left over, which `remove_temporary` deletes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from mpt_train.plain import to_plain
+
+TEMPORARY = ".part"
+"""Suffix of files that are not complete yet."""
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file in one step, durably.
+
+    Raises:
+        OSError: the disk is full, the folder is not writable, ...; the old file is as it was, and
+            what was written of the new one is deleted.
+    """
+    temporary = path.with_name(path.name + TEMPORARY)
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_folder(path.parent)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value (see `mpt_train.plain`) as indented JSON, atomically."""
+    text = json.dumps(to_plain(value), indent=1, allow_nan=False) + "\n"
+    write_atomically(path, text.encode())
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and deletions in a folder durable, where the system offers it."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def remove_temporary(folder: Path) -> None:
+    """Delete what a killed process left half written in a folder."""
+    for path in folder.glob("*" + TEMPORARY):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def reason(error: OSError) -> str:
+    """The system's words for an error, e.g. ``No space left on device``."""
+    return error.strerror or str(error) or type(error).__name__
