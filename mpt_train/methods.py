@@ -1,0 +1,117 @@
+"""Methods: named configurations of the one training loop."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+from mpt_train.config import (
+    ActionLearning,
+    BidLearning,
+    EnvConfig,
+    NetworkConfig,
+    TrainConfig,
+)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named configuration.
+
+    Attributes:
+        title: how tables and plots call it.
+        description: one sentence.
+        config: the configuration, for the default task.
+    """
+
+    title: str
+    description: str
+    config: TrainConfig
+
+
+_DISCOUNTED = ActionLearning(credit="discounted", baseline="turn", normalize=True)
+_NO_BIDS = BidLearning(kind="none")
+_SMALL_BIDDER = NetworkConfig(bid_hidden=(32,))
+
+METHODS: dict[str, Method] = {
+    "mpt": Method(
+        "MPT",
+        "The paper to the letter: market credit, agent-mean baseline, tenths, plain preferences.",
+        TrainConfig(method="mpt"),
+    ),
+    "mpt-plus": Method(
+        "MPT+",
+        "The market in the configuration that measures best.",
+        TrainConfig(
+            method="mpt-plus",
+            env=EnvConfig(bid_levels="crowded"),
+            network=_SMALL_BIDDER,
+            action=ActionLearning(credit="value", baseline="turn", normalize=True),
+            bids=BidLearning(kind="policy_gradient"),
+            action_steps=0,
+        ),
+    ),
+    "monolithic": Method(
+        "Monolithic",
+        "One policy with all roles' actions, REINFORCE with discount 0.95.",
+        TrainConfig(method="monolithic", coordination="solo", action=_DISCOUNTED, bids=_NO_BIDS),
+    ),
+    "round-robin": Method(
+        "Round-robin",
+        "Agents act in rotation; discounted credit.",
+        TrainConfig(
+            method="round-robin", coordination="round-robin", action=_DISCOUNTED, bids=_NO_BIDS
+        ),
+    ),
+    "random-bids": Method(
+        "Random bids",
+        "Bids are drawn uniformly; discounted credit.",
+        TrainConfig(method="random-bids", coordination="random", action=_DISCOUNTED, bids=_NO_BIDS),
+    ),
+    "graph-of-agents": Method(
+        "Graph-of-Agents",
+        "Agents propose, judge each other, exchange messages; the best-judged executes.",
+        TrainConfig(
+            method="graph-of-agents",
+            coordination="graph-of-agents",
+            network=_SMALL_BIDDER,
+            action=_DISCOUNTED,
+            bids=_NO_BIDS,
+            action_steps=0,
+        ),
+    ),
+    "fixed-priority": Method(
+        "Fixed priority",
+        "The first role of a fixed order that can do more than idle acts; discounted credit.",
+        TrainConfig(
+            method="fixed-priority", coordination="priority", action=_DISCOUNTED, bids=_NO_BIDS
+        ),
+    ),
+    "router": Method(
+        "Central router",
+        "A learned network names the agent that acts; discounted credit.",
+        TrainConfig(
+            method="router",
+            coordination="router",
+            network=_SMALL_BIDDER,
+            action=_DISCOUNTED,
+            bids=_NO_BIDS,
+            action_steps=0,
+        ),
+    ),
+}
+
+
+def method_config(name: str, **changes: Any) -> TrainConfig:
+    """The configuration of a method with some fields replaced.
+
+    Raises:
+        ValueError: unknown method; the message names close matches.
+    """
+    if name not in METHODS:
+        close = difflib.get_close_matches(name, METHODS, n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(METHODS)}"
+        raise ValueError(f"unknown method {name!r}; {hint}")
+    return dataclasses.replace(METHODS[name].config, **changes)
