@@ -1,0 +1,69 @@
+"""The trainable part of a run: the swarm's policies and the coordination over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from mpt_train import coordination as strategies
+from mpt_train.config import TrainConfig
+from mpt_train.coordination.base import Coordination, Shape
+from mpt_train.errors import CheckpointError
+from mpt_train.policy import SwarmPolicy
+from wrappers.vector import VectorGame
+
+
+@dataclass
+class Agents:
+    """Policies and coordination, with their parameters under stable names."""
+
+    policy: SwarmPolicy
+    coordination: Coordination
+    shape: Shape
+
+    def named_parameters(self) -> dict[str, torch.nn.Parameter]:
+        """All parameters: ``policy.*`` and ``coordination.*``."""
+        named = {f"policy.{name}": p for name, p in self.policy.named_parameters()}
+        module = self.coordination.module
+        if module is not None:
+            named |= {f"coordination.{name}": p for name, p in module.named_parameters()}
+        return named
+
+    @torch.no_grad()
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Take parameters from a checkpoint's tensors.
+
+        Raises:
+            CheckpointError: one is missing or of another shape.
+        """
+        for name, parameter in self.named_parameters().items():
+            if name not in tensors or tensors[name].shape != parameter.shape:
+                found = tuple(tensors[name].shape) if name in tensors else "nothing"
+                raise CheckpointError(
+                    f"this checkpoint does not fit the run's configuration: {name} should have "
+                    f"shape {tuple(parameter.shape)}, found {found}"
+                )
+            parameter.copy_(tensors[name])
+
+
+def build_agents(config: TrainConfig, game: VectorGame) -> Agents:
+    """Freshly initialised agents for a game; the weights follow from ``config.seed``."""
+    shape = Shape(
+        observation_size=max(game.observation_sizes),
+        num_agents=game.num_agents,
+        num_actions=max(game.action_counts),
+        num_levels=len(game.bid_levels),
+        shared=game.shared_observation,
+        roles=game.roles,
+    )
+    bids = config.coordination == "learned"
+    policy = SwarmPolicy(
+        shape.observation_size,
+        game.action_counts,
+        shape.num_levels if bids else 0,
+        config.network,
+        config.seed * 7919,
+    )
+    return Agents(policy, strategies.build(config.coordination, config, shape), shape)

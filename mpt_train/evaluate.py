@@ -1,0 +1,163 @@
+"""Evaluation on held-out worlds, and of finished runs under any coordination strategy."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpt_train import coordination as strategies
+from mpt_train.agents import Agents, build_agents
+from mpt_train.checkpoint import load_checkpoint
+from mpt_train.config import TrainConfig
+from mpt_train.coordination.base import Coordination
+from mpt_train.flops import FlopCounter
+from mpt_train.games import build_game
+from mpt_train.policy import SwarmPolicy
+from mpt_train.rollout import participation, rollout
+from mpt_train.run_folder import RunFolder
+from mpt_train.seeds import evaluation_seeds
+from wrappers.vector import VectorGame
+
+BINS = 12
+"""Parts of the turn budget over which participation is reported."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What an evaluation found.
+
+    Attributes:
+        returns: undiscounted returns, ``float64 (repeats, worlds)``.
+        metrics: mean of every metric of the environment over worlds and repeats.
+        participation: share of each role among the acting agents, in 12 parts of the turn budget.
+        flop_per_turn: forward cost of one turn, bids and all.
+        coordination: name of the strategy.
+    """
+
+    returns: NDArray[np.float64]
+    metrics: dict[str, float]
+    participation: dict[str, list[float]]
+    flop_per_turn: float
+    coordination: str
+
+    @property
+    def return_mean(self) -> float:
+        """Mean over worlds and repeats."""
+        return float(self.returns.mean())
+
+    @property
+    def success(self) -> float:
+        """Share of solved episodes (NaN for a task that does not report it)."""
+        return self.metrics.get("success", float("nan"))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, as kept in run folders."""
+        return {
+            "return_mean": self.return_mean,
+            "success": self.success,
+            "turns_mean": self.metrics.get("turns", float("nan")),
+            "returns": self.returns.tolist(),
+            "metrics": self.metrics,
+            "participation": self.participation,
+            "flop_per_turn": self.flop_per_turn,
+            "worlds": self.returns.shape[1],
+            "repeats": self.returns.shape[0],
+            "coordination": self.coordination,
+        }
+
+
+def evaluate(
+    game: VectorGame,
+    policy: SwarmPolicy,
+    coordination: Coordination,
+    repeats: int,
+) -> Evaluation:
+    """Play the held-out worlds, one per row of ``game``, ``repeats`` times.
+
+    Policies and bids are sampled, as in training. A repeat changes their noise, not the worlds.
+    """
+    counter = FlopCounter()
+    seeds = evaluation_seeds(game.num_envs)
+    batches = []
+    for repeat in range(repeats):
+        game.reset(seeds)
+        batches.append(rollout(game, policy, coordination, counter, salt=repeat + 1))
+    names = batches[0].metric_names
+    means = np.concatenate([batch.metrics for batch in batches]).mean(axis=0)
+    shares = [participation(batch, BINS) for batch in batches]
+    return Evaluation(
+        returns=np.stack([batch.returns for batch in batches]),
+        metrics=dict(zip(names, means.tolist(), strict=True)),
+        participation={
+            role: np.mean([share[role] for share in shares], axis=0).round(4).tolist()
+            for role in shares[0]
+        },
+        flop_per_turn=counter.total / max(sum(batch.num_turns for batch in batches), 1),
+        coordination=coordination.name,
+    )
+
+
+def load_agents(
+    folder: Path, game: VectorGame, config: TrainConfig, checkpoint: str = "final"
+) -> Agents:
+    """The trained agents of a run.
+
+    Args:
+        folder: a run folder.
+        game: a game of the run's task, for its sizes.
+        config: of the run.
+        checkpoint: "final" or "cold_start".
+    """
+    run = RunFolder.existing(folder)
+    places = {"final": run.checkpoint, "cold_start": run.cold_start}
+    if checkpoint not in places:
+        raise ValueError(f"checkpoint must be one of {', '.join(places)}, got {checkpoint!r}")
+    tensors, _ = load_checkpoint(places[checkpoint])
+    agents = build_agents(config, game)
+    agents.load(tensors)
+    return agents
+
+
+def evaluate_run(
+    folder: Path,
+    *,
+    coordination: str | None = None,
+    checkpoint: str = "final",
+    worlds: int | None = None,
+    repeats: int | None = None,
+    backend: str | None = None,
+) -> Evaluation:
+    """Evaluate a run, by default as it was trained.
+
+    Args:
+        folder: a run folder.
+        coordination: another strategy over the same trained action policies.
+        checkpoint: "final" or "cold_start".
+        worlds, repeats: None takes the run's own evaluation settings.
+        backend: play in another backend of the domain.
+    """
+    config = RunFolder.existing(folder).read_config()
+    if backend is not None:
+        config = dataclasses.replace(config, env=dataclasses.replace(config.env, backend=backend))
+    game = build_game(config, worlds or config.eval.worlds)
+    agents = load_agents(folder, game, config, checkpoint)
+    strategy = agents.coordination
+    if coordination is not None and coordination != config.coordination:
+        if "solo" in (coordination, config.coordination):
+            raise ValueError(
+                "a monolithic policy has one agent: its coordination cannot be swapped, and "
+                "'solo' fits no swarm"
+            )
+        swap = strategies.build(coordination, config, agents.shape)
+        if swap.module is not None:
+            raise ValueError(
+                f"{coordination!r} has parameters of its own that this run never trained; train "
+                f"it with `mpt train {coordination}`"
+            )
+        strategy = swap
+    return evaluate(game, agents.policy, strategy, repeats or config.eval.repeats)

@@ -1,0 +1,479 @@
+"""The training loop: collect, credit, (branch), update, log, checkpoint. One loop for all methods.
+
+The state between two steps is parameters, Adam's moments and counters; every random draw is keyed
+by (training seed, episode, turn). So a resumed run gives the numbers of an uninterrupted one.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from mpt_train.agents import build_agents
+from mpt_train.branches import BranchPlayer, check_fidelity, choose_turns
+from mpt_train.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
+from mpt_train.cold_start import demonstrate, fit, replay_solo
+from mpt_train.config import TrainConfig
+from mpt_train.credit import discounted_returns, subtract_turn_mean
+from mpt_train.errors import CheckpointError, TrainingInterrupted
+from mpt_train.evaluate import BINS, evaluate
+from mpt_train.flops import ADAM_PER_PARAMETER, FlopCounter
+from mpt_train.games import build_game
+from mpt_train.interrupt import StopRequest
+from mpt_train.logs import RunLogger
+from mpt_train.losses import action_loss, bid_gradient_loss, preference_loss
+from mpt_train.rollout import Batch, participation, rollout
+from mpt_train.run_folder import RunFolder
+from mpt_train.seeds import training_seeds
+
+
+@dataclass
+class Progress:
+    """Counters of a run: all of its state that is not a tensor."""
+
+    step: int = 0
+    turns: int = 0
+    episodes: int = 0
+    flop: int = 0
+    flop_parts: dict[str, int] = field(default_factory=dict)
+    wall_seconds: float = 0.0
+    curve: list[dict[str, float]] = field(default_factory=list)
+    cold_start: dict[str, Any] = field(default_factory=dict)
+    demonstration_return: float = float("nan")
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """A finished run in numbers; written to ``summary.json``.
+
+    Attributes:
+        flop, flop_parts: operations in total and by part (evaluations are not counted).
+        turns, episodes, steps: experience and updates.
+        cold_start, final: evaluations on held-out worlds, as `Evaluation.to_json`.
+        curve: ``{"flop", "turns", "return_mean", "success"}`` along the run.
+    """
+
+    task: str
+    method: str
+    seed: int
+    flop: int
+    flop_parts: dict[str, int]
+    turns: int
+    episodes: int
+    steps: int
+    wall_seconds: float
+    demonstration_return: float
+    cold_start: dict[str, Any]
+    final: dict[str, Any]
+    curve: list[dict[str, float]]
+    folder: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+class Trainer:
+    """Trains one configuration.
+
+    Args:
+        config: the run.
+        folder: run folder for logs and checkpoints; None keeps everything in memory.
+        resume: continue from the folder's checkpoint, if it has one.
+        overwrite: replace a run that the folder holds.
+        stop: polled between steps; a request ends training with a checkpoint and
+            `TrainingInterrupted`.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        folder: Path | None = None,
+        *,
+        resume: bool = False,
+        overwrite: bool = False,
+        stop: StopRequest | None = None,
+    ) -> None:
+        _check(config)
+        self.config = config
+        self.run = (
+            None
+            if folder is None
+            else RunFolder.for_training(folder, config, resume=resume, overwrite=overwrite)
+        )
+        self.stop = stop or StopRequest()
+        self.game = build_game(config, config.num_envs)
+        if config.coordination == "learned" and config.bids.kind in ("preference", "both"):
+            check_fidelity(self.game)
+        self.agents = build_agents(config, self.game)
+        self.progress = Progress()
+        self.counter = FlopCounter()
+        self._parameters = self.agents.named_parameters()
+        self._optimizer = torch.optim.Adam(
+            self._parameters.values(), lr=config.optimizer.learning_rate
+        )
+        self._branches = BranchPlayer(self.game)
+        self._curve_game = self.game.spawn(config.eval.curve_worlds)
+        if self.run is not None and resume and has_checkpoint(self.run.checkpoint):
+            self._load(self.run.checkpoint)
+
+    # -- the whole run -----------------------------------------------------------------------
+
+    def train(self, progress: bool = False) -> RunSummary:
+        """Train until the compute budget is used up, then evaluate.
+
+        Args:
+            progress: show a progress bar.
+
+        Raises:
+            TrainingInterrupted: a stop was requested.
+        """
+        if self.run is None:
+            return self._train(None, progress)
+        with self.run.lock(), RunLogger(self.run.path) as logger:
+            logger.rewind(self.progress.step)
+            return self._train(logger, progress)
+
+    def _train(self, logger: RunLogger | None, show: bool) -> RunSummary:
+        config, state = self.config, self.progress
+        budget = config.budget_gflop * 1e9
+        started = time.perf_counter() - state.wall_seconds
+        if not state.cold_start:
+            self._cold_start(logger)
+        bar = tqdm(
+            total=100.0,
+            initial=min(100.0, 100.0 * state.flop / budget),
+            disable=not show,
+            unit="%",
+            bar_format="{desc} {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}{postfix}]",
+            desc=f"{config.method} seed {config.seed}",
+        )
+        with bar:
+            while self.counter.total < budget:
+                record = self.step()
+                state.wall_seconds = time.perf_counter() - started
+                record["wall_time"] = state.wall_seconds
+                if logger is not None:
+                    logger.log(state.step, record)
+                self._curve(logger, budget)
+                bar.update(min(100.0, 100.0 * state.flop / budget) - bar.n)
+                bar.set_postfix({"return": f"{record['return_mean']:.1f}"}, refresh=False)
+                last = self.counter.total >= budget
+                if self.stop.requested or last or state.step % config.checkpoint_every == 0:
+                    self._save(logger)
+                if self.stop.requested and not last:
+                    folder = None if self.run is None else self.run.path
+                    raise TrainingInterrupted(folder, state.step, self.stop.signal_number)
+        return self._finish()
+
+    def _finish(self) -> RunSummary:
+        config, state = self.config, self.progress
+        game = self.game.spawn(config.eval.worlds)
+        final = evaluate(game, self.agents.policy, self.agents.coordination, config.eval.repeats)
+        summary = RunSummary(
+            task=config.task,
+            method=config.method,
+            seed=config.seed,
+            flop=state.flop,
+            flop_parts=dict(state.flop_parts),
+            turns=state.turns,
+            episodes=state.episodes,
+            steps=state.step,
+            wall_seconds=state.wall_seconds,
+            demonstration_return=state.demonstration_return,
+            cold_start=state.cold_start,
+            final=final.to_json(),
+            curve=list(state.curve),
+            folder="" if self.run is None else self.run.path.name,
+        )
+        if self.run is not None:
+            self.run.write_summary(summary.to_json())
+        return summary
+
+    # -- the parts of a step -----------------------------------------------------------------
+
+    def _cold_start(self, logger: RunLogger | None) -> None:
+        config, state = self.config, self.progress
+        record: dict[str, Any] = {"kind": "cold_start"}
+        if config.cold_start.episodes:
+            policy = self.agents.policy
+            swarm = build_game(config, config.cold_start.episodes, solo=False)
+            solo = config.coordination == "solo"
+            width = max(swarm.observation_sizes) if solo else policy.observation_size
+            actions = max(swarm.action_counts) if solo else policy.num_actions
+            demos = demonstrate(swarm, config.cold_start, config.seed, width, actions)
+            if solo:
+                game = build_game(config, config.cold_start.episodes)
+                demos = replay_solo(
+                    game, demos, swarm, config.seed, policy.observation_size, policy.num_actions
+                )
+            state.demonstration_return = demos.mean_return
+            record |= fit(
+                demos,
+                policy,
+                self.agents.coordination,
+                config.cold_start,
+                config.seed,
+                self.counter,
+            )
+            record["demonstration_return"] = demos.mean_return
+        game = self.game.spawn(config.eval.worlds)
+        evaluation = evaluate(
+            game, self.agents.policy, self.agents.coordination, config.eval.repeats
+        )
+        state.cold_start = evaluation.to_json()
+        self._count()
+        self._add_curve_point(evaluation.return_mean, evaluation.success)
+        if self.run is not None:
+            assert logger is not None
+            record |= {"flop": state.flop, "return_mean": evaluation.return_mean}
+            logger.log(state.step, record)
+            save_checkpoint(self.run.cold_start, self._tensors(), self._state())
+            self._save(logger)
+
+    def step(self) -> dict[str, Any]:
+        """One batch of episodes and one update; returns the record for the log."""
+        config, state = self.config, self.progress
+        learned = config.coordination == "learned"
+        cycle = config.action_steps + 1
+        joint = config.action_steps == 0 or config.bids.kind == "none" or not learned
+        bid_step = joint or state.step % cycle == config.action_steps
+        action_step = joint or not bid_step
+        branching = learned and bid_step and config.bids.kind in ("preference", "both")
+        started = time.perf_counter()
+        self.game.reset(training_seeds(config.seed, state.episodes, config.num_envs))
+        save = (
+            choose_turns(self.game, config.bids.contested_turns, self.game.keys)
+            if branching
+            else None
+        )
+        batch = rollout(
+            self.game, self.agents.policy, self.agents.coordination, self.counter, save_turns=save
+        )
+        collected = time.perf_counter()
+        record = self._statistics(batch)
+        losses: list[torch.Tensor] = []
+        if bid_step and branching:
+            pairs = self._branches.collect(
+                batch, self.agents.policy, self.agents.coordination, config.bids, self.counter
+            )
+            record["pairs"] = dict(pairs.counts)
+            if len(pairs.agents):
+                loss, statistics = preference_loss(pairs, self.agents.policy, self.counter)
+                losses.append(config.bids.coefficient * loss)
+                record["pairs"] |= statistics
+                record["loss_preference"] = float(loss.detach())
+        branched = time.perf_counter()
+        if bid_step:
+            team = self._team_loss(batch)
+            if team is not None:
+                losses.append(config.bids.coefficient * team)
+                record["loss_bid"] = float(team.detach())
+        if action_step:
+            loss, statistics = action_loss(
+                batch, self.agents.policy, self.agents.coordination, config.action, self.counter
+            )
+            losses.append(loss)
+            record["loss_action"] = float(loss.detach())
+            record["credit"] = statistics
+        if losses:
+            record["grad_norm"] = self._update(losses)
+        state.step += 1
+        state.turns += batch.num_turns
+        state.episodes += config.num_envs
+        self._count()
+        record |= {
+            "kind": "train",
+            "flop": state.flop,
+            "turns": state.turns,
+            "episodes": state.episodes,
+            "phase": "both" if joint else ("bid" if bid_step else "action"),
+            "seconds_rollout": collected - started,
+            "seconds_branch": branched - collected,
+            "seconds_update": time.perf_counter() - branched,
+        }
+        return record
+
+    def _team_loss(self, batch: Batch) -> torch.Tensor | None:
+        """Policy gradient on the choice of the actor: bids, or the strategy's own parameters."""
+        config = self.config.bids
+        strategy = self.agents.coordination
+        learned = self.config.coordination == "learned"
+        if learned and config.kind not in ("policy_gradient", "both"):
+            return None
+        if not learned and strategy.module is None:
+            return None
+        returns = discounted_returns(batch.rewards, batch.active, config.discount)
+        advantage = subtract_turn_mean(returns, batch.active)
+        advantage /= advantage[batch.active].std() + 1e-6
+        if learned:
+            loss, _ = bid_gradient_loss(
+                batch, self.agents.policy, advantage, config.entropy, self.counter
+            )
+            return loss
+        return strategy.loss(batch, advantage, config.entropy, self.counter)
+
+    def _update(self, losses: list[torch.Tensor]) -> float:
+        config = self.config.optimizer
+        fraction = min(1.0, self.counter.total / (self.config.budget_gflop * 1e9))
+        scale = 1.0 - 0.9 * fraction if config.decay == "linear" else 1.0
+        for group in self._optimizer.param_groups:
+            group["lr"] = config.learning_rate * scale
+        self._optimizer.zero_grad(set_to_none=True)
+        sum(losses, torch.zeros(())).backward()  # type: ignore[no-untyped-call]
+        norm = clip_per_agent(list(self._parameters.values()), config.max_grad_norm)
+        self._optimizer.step()
+        touched = sum(p.numel() for p in self._parameters.values() if p.grad is not None)
+        self.counter.add("update_adam", ADAM_PER_PARAMETER * touched)
+        return norm
+
+    # -- reports -----------------------------------------------------------------------------
+
+    def _statistics(self, batch: Batch) -> dict[str, Any]:
+        acted = batch.acted
+        turns = max(batch.num_turns, 1)
+        names = batch.metric_names
+        metrics = dict(zip(names, batch.metrics.mean(axis=0).tolist(), strict=True))
+        levels = self.game.bid_levels
+        bid_means = {
+            agent: float(levels[batch.bids[:, :, i][batch.active & batch.present[:, :, i]]].mean())
+            for i, agent in enumerate(self.game.possible_agents)
+            if (batch.active & batch.present[:, :, i]).any()
+        }
+        return {
+            "return_mean": float(batch.returns.mean()),
+            "return_std": float(batch.returns.std()),
+            "success": metrics.get("success", float("nan")),
+            "metrics": metrics,
+            "participation": participation(batch, BINS),
+            "bids": bid_means,
+            "winning_bid_mean": float(batch.winning_bids[acted].mean()) if acted.any() else 0.0,
+            "contested_share": float((batch.runners_up[batch.active] >= 0).sum() / turns),
+            "skipped_share": float((batch.active & (batch.winners < 0)).sum() / turns),
+            "illegal_share": float(batch.illegal.sum() / turns),
+        }
+
+    def _curve(self, logger: RunLogger | None, budget: float) -> None:
+        config, state = self.config.eval, self.progress
+        if config.curve_points < 1:
+            return
+        due = int(state.flop / budget * config.curve_points)
+        if due < len(state.curve):
+            return
+        evaluation = evaluate(
+            self._curve_game, self.agents.policy, self.agents.coordination, repeats=1
+        )
+        self._add_curve_point(evaluation.return_mean, evaluation.success)
+        if logger is not None:
+            record = {**state.curve[-1], "kind": "curve", "metrics": evaluation.metrics}
+            logger.log(state.step, record)
+
+    def _add_curve_point(self, return_mean: float, success: float) -> None:
+        state = self.progress
+        state.curve.append(
+            {
+                "step": float(state.step),
+                "flop": float(state.flop),
+                "turns": float(state.turns),
+                "return_mean": return_mean,
+                "success": success,
+            }
+        )
+
+    def _count(self) -> None:
+        self.progress.flop = self.counter.total
+        self.progress.flop_parts = dict(self.counter.parts)
+
+    # -- checkpoints -------------------------------------------------------------------------
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        tensors = {name: p.detach() for name, p in self._parameters.items()}
+        for name, parameter in self._parameters.items():
+            for key, value in self._optimizer.state.get(parameter, {}).items():
+                tensors[f"adam.{key}.{name}"] = value
+        return tensors
+
+    def _state(self) -> dict[str, Any]:
+        return asdict(self.progress)
+
+    def _save(self, logger: RunLogger | None) -> None:
+        if self.run is not None:
+            if logger is not None:
+                logger.sync()
+            save_checkpoint(self.run.checkpoint, self._tensors(), self._state())
+
+    def _load(self, path: Path) -> None:
+        tensors, state = load_checkpoint(path)
+        self.agents.load(tensors)
+        for name, parameter in self._parameters.items():
+            moments = {
+                key: tensors[f"adam.{key}.{name}"]
+                for key in ("step", "exp_avg", "exp_avg_sq")
+                if f"adam.{key}.{name}" in tensors
+            }
+            if moments:
+                self._optimizer.state[parameter] = moments
+        try:
+            self.progress = Progress(**state)
+        except TypeError as error:
+            raise CheckpointError(
+                f"the state in {path} was written by another release: {error}"
+            ) from error
+        self.counter.total = self.progress.flop
+        self.counter.parts = dict(self.progress.flop_parts)
+
+
+@torch.no_grad()
+def clip_per_agent(parameters: list[torch.nn.Parameter], limit: float) -> float:
+    """Scale gradients so that each agent's norm is at most ``limit``.
+
+    Parameters whose first dimension is the agent (`StackedLinear`) are grouped by that dimension's
+    size; the agents of one group are clipped one by one, as independent networks would be.
+
+    Returns:
+        The largest norm before clipping.
+    """
+    largest = 0.0
+    groups: dict[int, list[torch.Tensor]] = {}
+    for parameter in parameters:
+        if parameter.grad is not None:
+            groups.setdefault(parameter.shape[0], []).append(parameter.grad)
+    for gradients in groups.values():
+        squares = [g.flatten(1).square().sum(1) for g in gradients]
+        norms = torch.stack(squares).sum(0).sqrt()
+        largest = max(largest, float(norms.max()))
+        scale = (limit / norms.clamp_min(1e-12)).clamp_max(1.0)
+        for gradient in gradients:
+            gradient.mul_(scale.view(-1, *([1] * (gradient.dim() - 1))))
+    return largest
+
+
+def _check(config: TrainConfig) -> None:
+    """Refuse configurations that cannot mean anything, before work is done."""
+    problems = []
+    if config.num_envs < 1:
+        problems.append("num_envs must be at least 1")
+    if not math.isfinite(config.budget_gflop) or config.budget_gflop <= 0:
+        problems.append("budget_gflop must be positive")
+    if config.checkpoint_every < 1:
+        problems.append("checkpoint_every must be at least 1")
+    if config.action_steps < 0:
+        problems.append("action_steps cannot be negative")
+    if config.eval.worlds < 1 or config.eval.repeats < 1 or config.eval.curve_worlds < 1:
+        problems.append("eval.worlds, eval.repeats and eval.curve_worlds must be at least 1")
+    one_hot = config.coordination not in ("learned", "random")
+    if one_hot and config.action.credit == "market":
+        problems.append(
+            f"coordination {config.coordination!r} bids 1, which leaves the actor nothing of the "
+            "market credit; use --action.credit discounted"
+        )
+    if config.coordination == "solo" and (config.env.agents or config.env.dropout):
+        problems.append("a monolithic policy has neither agents nor dropout")
+    if problems:
+        raise ValueError("; ".join(problems))
