@@ -80,6 +80,7 @@ class MethodResult:
 
     Attributes:
         name: of the method, or of the variant in an ablation.
+        title: how plots call it.
         description: one sentence.
         config: the training configuration of the first seed, as plain JSON.
         runs: in the order of their seeds; empty if all failed.
@@ -87,6 +88,7 @@ class MethodResult:
     """
 
     name: str
+    title: str
     description: str
     config: dict[str, Any]
     runs: tuple[SeedResult, ...]
@@ -181,6 +183,7 @@ class Comparison:
         methods = tuple(
             MethodResult(
                 m["name"],
+                m["title"],
                 m["description"],
                 m["config"],
                 tuple(SeedResult(int(r["seed"]), r["summary"]) for r in m["runs"]),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import textwrap
 import unicodedata
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from benchmarks.results import (
     Comparison,
@@ -16,8 +18,20 @@ from benchmarks.results import (
 )
 from benchmarks.stats import Interval
 
-Table = tuple[list[str], list[list[str]]]
-"""Head and rows of cells."""
+
+class Table(NamedTuple):
+    """A table of text cells.
+
+    Attributes:
+        heads: one per column.
+        cells: rows.
+        words: number of leading columns that hold words (aligned to the left) and not numbers.
+    """
+
+    heads: list[str]
+    cells: list[list[str]]
+    words: int = 1
+
 
 HEADS = {
     "method": "method",
@@ -100,7 +114,7 @@ def main_table(comparison: Comparison) -> Table:
             duration(row.wall_seconds),
         ]
         cells.append(line)
-    return heads, cells
+    return Table(heads, cells)
 
 
 def difference_table(comparison: Comparison) -> Table:
@@ -119,7 +133,7 @@ def difference_table(comparison: Comparison) -> Table:
                 str(d.interval.n),
             ]
         )
-    return heads, cells
+    return Table(heads, cells)
 
 
 def swap_table(comparison: Comparison) -> Table:
@@ -135,14 +149,15 @@ def swap_table(comparison: Comparison) -> Table:
         ]
         for row in rows
     ]
-    return heads, cells
+    return Table(heads, cells)
 
 
 def claim_table(comparison: Comparison) -> Table:
     """What the results support, with the numbers."""
-    return ["question", "answer", "numbers"], [
-        [claim.text, "yes" if claim.holds else "no", claim.value] for claim in claims(comparison)
+    cells = [
+        ["yes" if claim.holds else "no", claim.text, claim.value] for claim in claims(comparison)
     ]
+    return Table(["holds", "statement", "numbers"], cells, words=3)
 
 
 # -- how they look ---------------------------------------------------------------------------
@@ -153,8 +168,8 @@ def _width(text: str) -> int:
 
 
 def plain(table: Table) -> str:
-    """Aligned columns for a terminal: the first to the left, the others to the right."""
-    heads, cells = table
+    """Aligned columns for a terminal: words to the left, numbers to the right."""
+    heads, cells, words = table
     lines = [heads, *cells]
     widths = [max(_width(line[i]) for line in lines) for i in range(len(heads))]
 
@@ -162,7 +177,7 @@ def plain(table: Table) -> str:
         parts = []
         for i, (text, width) in enumerate(zip(line, widths, strict=True)):
             gap = " " * (width - _width(text))
-            parts.append(text + gap if i == 0 else gap + text)
+            parts.append(text + gap if i < words else gap + text)
         return "  ".join(parts).rstrip()
 
     rule = "  ".join("-" * width for width in widths)
@@ -171,12 +186,12 @@ def plain(table: Table) -> str:
 
 def markdown(table: Table) -> str:
     """A Markdown table."""
-    heads, cells = table
+    heads, cells, words = table
 
     def draw(line: Sequence[str]) -> str:
         return "| " + " | ".join(text.replace("|", "\\|") for text in line) + " |"
 
-    rule = "|" + "|".join(["---"] + ["---:"] * (len(heads) - 1)) + "|"
+    rule = "|" + "|".join(["---"] * words + ["---:"] * (len(heads) - words)) + "|"
     return "\n".join([draw(heads), rule, *[draw(line) for line in cells]])
 
 
@@ -217,7 +232,11 @@ def all_tables(comparison: Comparison) -> list[tuple[str, Table]]:
         ("Swapping the coordination over the same trained policies", swap_table(comparison)),
         ("What these results support", claim_table(comparison)),
     ]
-    return [(heading, table) for heading, table in tables if table[1]]
+    return [(heading, table) for heading, table in tables if table.cells]
+
+
+def _wrapped(lines: Sequence[str]) -> str:
+    return "\n".join(textwrap.fill(line, 100, break_on_hyphens=False) for line in lines)
 
 
 def as_text(comparison: Comparison) -> str:
@@ -226,10 +245,10 @@ def as_text(comparison: Comparison) -> str:
     for index, (heading, table) in enumerate(all_tables(comparison)):
         parts.append(plain(table) if index == 0 else f"{heading}\n{plain(table)}")
         if index == 0:
-            parts.append("\n".join(notes(comparison)))
+            parts.append(_wrapped(notes(comparison)))
     if len(parts) == 1:
         parts.append("No run has finished.")
-        parts.append("\n".join(notes(comparison)[1:]))
+        parts.append(_wrapped(notes(comparison)[1:]))
     return "\n\n".join(parts).rstrip() + "\n"
 
 
