@@ -1,1 +1,56 @@
-"""Domains of the market game, made by name."""
+"""Domains of the market game, made by name.
+
+::
+
+    import mpt_envs
+
+    env = mpt_envs.make("crafting/iron-pickaxe-v0")
+    env.reset(seed=0)
+    for agent in env.agent_iter():
+        observation, reward, terminated, truncated, info = env.last()
+        over = terminated or truncated
+        env.step(None if over else env.action_space(agent).sample(info["action_mask"]))
+
+`mpt_envs.testing` holds the tests that every environment must pass; it is imported on demand.
+"""
+
+from mpt_envs.make import as_env, make, make_task
+from mpt_envs.registry import (
+    Backend,
+    EnvSpec,
+    MissingBackendError,
+    UnknownTaskError,
+    register,
+    registry,
+    spec,
+)
+
+__all__ = [
+    "Backend",
+    "EnvSpec",
+    "MissingBackendError",
+    "UnknownTaskError",
+    "as_env",
+    "make",
+    "make_task",
+    "register",
+    "registry",
+    "spec",
+]
+
+for _goal, _description in {
+    "iron-pickaxe": "Make an iron pickaxe from nothing: wood, stone, coal, iron, a furnace.",
+    "stone-pickaxe": "Make a stone pickaxe from nothing.",
+    "wooden-pickaxe": "Make a wooden pickaxe from nothing.",
+    "crafting-table": "Make and place a crafting table.",
+    "furnace": "Make and place a furnace.",
+    "torch": "Make torches from coal and sticks.",
+    "stone-bricks": "Smelt cobblestone and craft stone bricks.",
+}.items():
+    register(
+        f"crafting/{_goal}-v0",
+        task="mpt_envs.crafting:make_task",
+        batch="mpt_envs.crafting:make_batch",
+        kwargs={"goal": _goal},
+        description=_description,
+    )
