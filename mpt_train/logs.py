@@ -120,10 +120,14 @@ class RunLogger:
     def _open(self) -> IO[bytes]:
         """The log, open for appending, without half a line at its end."""
         file = open(self.path, "a+b", buffering=0)  # noqa: SIM115
-        file.seek(0)
-        content = file.read()
-        if not content.endswith(b"\n"):
-            file.truncate(content.rfind(b"\n") + 1)
+        end = os.fstat(file.fileno()).st_size
+        tail = b""
+        while end > len(tail) and b"\n" not in tail:
+            size = min(2 * len(tail) + 65536, end)
+            file.seek(end - size)
+            tail = file.read(size)
+        if tail and not tail.endswith(b"\n"):
+            file.truncate(end - len(tail) + tail.rfind(b"\n") + 1)
         return file
 
     def _append(self, line: bytes) -> None:
