@@ -356,7 +356,7 @@ CRAFT_TORCH: Final = 17
 CRAFT_STONE_BRICKS: Final = 18
 
 EXPLORE_STEPS: Final = 8
-TUNNEL_LENGTH: Final = 3
+TUNNEL_LENGTH: Final = 2
 CLIMB_LEVELS: Final = 8
 SIGHT: Final = 10  # blocks from the eyes within which a target is seen
 GIVE_UP_TICKS: Final = 400  # how long a target to which no way led is left out

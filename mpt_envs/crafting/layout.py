@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from mpt_envs.crafting import facts
+from mpt_envs.crafting.kernel import inlined
 
 #: Raised whenever the meaning of a byte changes: snapshots of another version are refused.
 LAYOUT_VERSION: Final = 1
@@ -186,25 +186,25 @@ EVENT_NAMES: Final = (
 assert INVENTORY + facts.N_ITEMS == WEAR and DUG + facts.N_BLOCKS == PLACED
 
 
-@njit(cache=True, inline="always")
+@inlined
 def cell_of(x: int, y: int, z: int) -> int:
     """Byte offset in the row of the block at x, y, z."""
     return BLOCKS_OFFSET + (x * WIDTH + z) * HEIGHT + y
 
 
-@njit(cache=True, inline="always")
+@inlined
 def cell_x(cell: int) -> int:
     """x of a cell."""
     return (cell - BLOCKS_OFFSET) // STEP_EAST
 
 
-@njit(cache=True, inline="always")
+@inlined
 def cell_y(cell: int) -> int:
     """y of a cell."""
     return (cell - BLOCKS_OFFSET) % HEIGHT
 
 
-@njit(cache=True, inline="always")
+@inlined
 def cell_z(cell: int) -> int:
     """z of a cell."""
     return (cell - BLOCKS_OFFSET) // HEIGHT % WIDTH

@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from mpt_envs.crafting.facts import (
     AIR,
@@ -53,6 +52,7 @@ from mpt_envs.crafting.facts import (
     I_SAND,
     I_STICK,
     I_STONE,
+    I_STONE_BRICKS,
     I_STONE_PICKAXE,
     I_TABLE,
     I_WOODEN_PICKAXE,
@@ -85,6 +85,7 @@ from mpt_envs.crafting.facts import (
     TUNNEL,
     WATER,
 )
+from mpt_envs.crafting.kernel import kernel
 from mpt_envs.crafting.layout import (
     ABOVE,
     BELOW,
@@ -172,7 +173,7 @@ _NEAR: Final = _near_offsets()
 _NEAR_CELL: Final = _NEAR[:, 0] * STEP_EAST + _NEAR[:, 1] + _NEAR[:, 2] * STEP_SOUTH
 
 
-@njit(cache=True)
+@kernel
 def clear_line(b, ex, ey, ez, tx, ty, tz, target):
     """Whether a straight line from e meets the cell `target`, or gets to t, before anything opaque.
 
@@ -233,7 +234,7 @@ def clear_line(b, ex, ey, ez, tx, ty, tz, target):
             return False
 
 
-@njit(cache=True)
+@kernel
 def sight(b, feet, target):
     """How a block is seen from a standing cell.
 
@@ -262,7 +263,7 @@ def sight(b, feet, target):
     return 0
 
 
-@njit(cache=True)
+@kernel
 def eye_distance_squared(feet, target):
     """Squared distance from the eyes of a body at `feet` to the centre of a block."""
     dx = cell_x(target) - cell_x(feet)
@@ -271,7 +272,7 @@ def eye_distance_squared(feet, target):
     return dx * dx + dy * dy + dz * dz
 
 
-@njit(cache=True)
+@kernel
 def walk_step(b, feet, direction):
     """The cell where one step in a direction leads, or 0 if there is no way.
 
@@ -297,7 +298,7 @@ def walk_step(b, feet, direction):
     return 0
 
 
-@njit(cache=True)
+@kernel
 def is_marked(s, cell):
     """Whether a target is given up for now."""
     if s[MARK_UNTIL] <= s[TICK]:
@@ -308,7 +309,7 @@ def is_marked(s, cell):
     return False
 
 
-@njit(cache=True)
+@kernel
 def pickaxe_level(s):
     """Level of the best pickaxe in the inventory; 0: none."""
     if s[INVENTORY + I_IRON_PICKAXE] > 0:
@@ -320,7 +321,7 @@ def pickaxe_level(s):
     return 0
 
 
-@njit(cache=True)
+@kernel
 def filler_count(s):
     """Blocks in the inventory that a body can pile up under itself."""
     return (
@@ -332,7 +333,7 @@ def filler_count(s):
     )
 
 
-@njit(cache=True)
+@kernel
 def fuel_needed(s, extra):
     """Ticks of burning that the furnace lacks to smelt its input and `extra` more items."""
     wanted = (s[FURNACE_INPUT_COUNT] + extra) * SMELT_TICKS - s[FURNACE_PROGRESS]
@@ -342,7 +343,7 @@ def fuel_needed(s, extra):
     return wanted - loaded
 
 
-@njit(cache=True)
+@kernel
 def choose_fuel(s, needed, kept_item, kept):
     """The fuel to feed: the first kind that is enough, else the one that lasts longest.
 
@@ -369,7 +370,7 @@ def choose_fuel(s, needed, kept_item, kept):
     return best
 
 
-@njit(cache=True)
+@kernel
 def smelt_amount(s, item):
     """How many of an item one smelting action would load."""
     count = np.int64(s[INVENTORY + item])
@@ -380,7 +381,7 @@ def smelt_amount(s, item):
     return count
 
 
-@njit(cache=True)
+@kernel
 def _can_smelt(s, item):
     """Whether a smelting action would load something, fuel at least."""
     if s[FURNACE_NEAR] == NEAR_NONE:
@@ -398,7 +399,7 @@ def _can_smelt(s, item):
     return choose_fuel(s, needed, item, amount) != NO_ITEM
 
 
-@njit(cache=True)
+@kernel
 def _can_craft(s, item):
     """Whether the ingredients of a recipe are there."""
     for k in range(I_STONE + 1):
@@ -407,7 +408,7 @@ def _can_craft(s, item):
     return s[INVENTORY + I_IRON_INGOT] >= NEED[item, I_IRON_INGOT]
 
 
-@njit(cache=True)
+@kernel
 def set_masks(s):
     """Write the legal actions of the three roles as bits."""
     level = pickaxe_level(s)
@@ -489,12 +490,12 @@ def set_masks(s):
             smith |= 1 << TEND_FURNACE
     if sticks > 0 and s[INVENTORY + I_COAL] + s[INVENTORY + I_CHARCOAL] > 0:
         smith |= 1 << CRAFT_TORCH
-    if s[INVENTORY + I_STONE] >= NEED[16, I_STONE]:
+    if _can_craft(s, I_STONE_BRICKS):
         smith |= 1 << CRAFT_STONE_BRICKS
     s[MASKS + SMITH] = smith
 
 
-@njit(cache=True)
+@kernel
 def _look(s, b, feet, kind, count_at, list_at):
     """Find the nearest visible target of a list; targets given up are left out and flagged."""
     best0, best1, best2, best3 = _SIGHT_SQUARED, _SIGHT_SQUARED, _SIGHT_SQUARED, _SIGHT_SQUARED
@@ -539,7 +540,7 @@ def _look(s, b, feet, kind, count_at, list_at):
     s[TARGET_DISTANCE + kind] = np.int64(10.0 * np.sqrt(square))
 
 
-@njit(cache=True)
+@kernel
 def _look_for_stone(s, b, feet):
     """Stone is everywhere: look close by first, then at the outcrops."""
     x = s[X]
@@ -567,7 +568,7 @@ def _look_for_stone(s, b, feet):
     _look(s, b, feet, TARGET_STONE, N_OUTCROPS, OUTCROPS)
 
 
-@njit(cache=True)
+@kernel
 def _station(s, b, feet, cell):
     """How near a table or furnace that the body has placed is."""
     if cell == 0:
@@ -578,7 +579,7 @@ def _station(s, b, feet, cell):
     return NEAR_REACH if square <= REACH_SQUARED else NEAR_WALK
 
 
-@njit(cache=True)
+@kernel
 def perceive(s, b):
     """Write every perceived field and the masks of a record."""
     x, y, z = np.int64(s[X]), np.int64(s[Y]), np.int64(s[Z])

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from mpt_envs.crafting.facts import (
     AIR,
@@ -116,6 +115,7 @@ from mpt_envs.crafting.facts import (
     WATER_DIG_FACTOR,
 )
 from mpt_envs.crafting.goals import GOAL_ITEM, MILESTONE_VALUE
+from mpt_envs.crafting.kernel import kernel
 from mpt_envs.crafting.layout import (
     BLOCKED,
     BUDGET,
@@ -253,21 +253,21 @@ _MAX_COLLAPSE: Final = 12  # sand and gravel that can slide into one dug cell
 # --- bookkeeping --------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@kernel
 def get_key(s):
     """The key of the random draws to come, uint64."""
     low = np.uint64(s[KEY_LOW]) & _LOW_WORD
     return (np.uint64(s[KEY_HIGH]) << np.uint64(32)) | low
 
 
-@njit(cache=True)
+@kernel
 def set_key(s, key):
     """Draw the future random numbers from another key (uint64)."""
     s[KEY_LOW] = np.int32(key & _LOW_WORD)
     s[KEY_HIGH] = np.int32(key >> np.uint64(32))
 
 
-@njit(cache=True)
+@kernel
 def add_event(s, event, argument, amount):
     """Write an event into the ring of the last ones."""
     at = EVENTS + EVENT_FIELDS * (s[EVENT_COUNT] % N_EVENTS)
@@ -278,14 +278,14 @@ def add_event(s, event, argument, amount):
     s[EVENT_COUNT] += 1
 
 
-@njit(cache=True)
+@kernel
 def gain(s, item, amount):
     """Put items into the inventory."""
     s[INVENTORY + item] += amount
     s[SEEN] |= 1 << item
 
 
-@njit(cache=True)
+@kernel
 def spend(s, milliticks):
     """Let time pass that is no whole number of ticks."""
     total = s[MILLITICK] + milliticks
@@ -293,7 +293,7 @@ def spend(s, milliticks):
     s[MILLITICK] = total % 1000
 
 
-@njit(cache=True)
+@kernel
 def sync_furnace(s):
     """Let the furnace burn and smelt up to the present tick."""
     left = s[TICK] - s[FURNACE_TICK]
@@ -325,7 +325,7 @@ def sync_furnace(s):
 # --- blocks -------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@kernel
 def _remove(s, count_at, list_at, cell):
     """Take a cell off an entity list; the order of the others stays."""
     count = s[count_at]
@@ -338,7 +338,7 @@ def _remove(s, count_at, list_at, cell):
             return
 
 
-@njit(cache=True)
+@kernel
 def _add_once(s, count_at, list_at, capacity, cell):
     count = s[count_at]
     for k in range(count):
@@ -349,7 +349,7 @@ def _add_once(s, count_at, list_at, capacity, cell):
         s[count_at] = count + 1
 
 
-@njit(cache=True)
+@kernel
 def _opened(s, b, cell):
     """A cell became open: ores beside it are exposed from now on."""
     for k in range(6):
@@ -360,7 +360,7 @@ def _opened(s, b, cell):
             _add_once(s, N_IRON, IRON, MAX_IRON, beside)
 
 
-@njit(cache=True)
+@kernel
 def _collapse(s, b, cell):
     """Sand and gravel over a cell that became open fall down, but not into the body."""
     feet = cell_of(s[X], s[Y], s[Z])
@@ -377,7 +377,7 @@ def _collapse(s, b, cell):
         source += 1
 
 
-@njit(cache=True)
+@kernel
 def dig_cost(s, b, cell, level):
     """Ticks to dig a block from where the body stands, with the pickaxe of a level."""
     ticks = DIG_TICKS[b[cell], level]
@@ -389,7 +389,7 @@ def dig_cost(s, b, cell, level):
     return ticks
 
 
-@njit(cache=True)
+@kernel
 def dig(s, b, cell):
     """Dig one block with the best pickaxe, or by hand where a pickaxe does not help.
 
@@ -430,7 +430,7 @@ def dig(s, b, cell):
     _collapse(s, b, cell)
 
 
-@njit(cache=True)
+@kernel
 def _felled(s, b, cell):
     """Keep the tree list at the lowest log that stands."""
     for k in range(s[N_TREES]):
@@ -445,7 +445,7 @@ def _felled(s, b, cell):
             return
 
 
-@njit(cache=True)
+@kernel
 def _empty_furnace(s):
     """Everything in the furnace goes into the inventory; the fire goes out."""
     sync_furnace(s)
@@ -458,7 +458,7 @@ def _empty_furnace(s):
     _clear_furnace(s)
 
 
-@njit(cache=True)
+@kernel
 def _clear_furnace(s):
     s[FURNACE_INPUT] = NO_ITEM
     s[FURNACE_INPUT_COUNT] = 0
@@ -470,7 +470,7 @@ def _clear_furnace(s):
     s[FURNACE_PROGRESS] = 0
 
 
-@njit(cache=True)
+@kernel
 def _dig_and_tell(s, b, cell):
     """Dig one block and write what came of it as an event."""
     block = np.int64(b[cell])
@@ -489,7 +489,7 @@ def _dig_and_tell(s, b, cell):
 # --- movement -----------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@kernel
 def _step_cost(b, before, after, direction):
     """Milliticks of one step from one standing cell to the next."""
     cost = SWIM_MILLITICKS if b[after] == WATER else WALK_MILLITICKS
@@ -501,7 +501,7 @@ def _step_cost(b, before, after, direction):
     return cost
 
 
-@njit(cache=True)
+@kernel
 def _stand(s, feet):
     """Put the body on a cell."""
     s[X] = cell_x(feet)
@@ -509,7 +509,7 @@ def _stand(s, feet):
     s[Z] = cell_z(feet)
 
 
-@njit(cache=True)
+@kernel
 def _settle(s, b):
     """Gravity: an unsupported body falls; falls of more than `SAFE_FALL` blocks hurt."""
     feet = cell_of(s[X], s[Y], s[Z])
@@ -528,13 +528,13 @@ def _settle(s, b):
         add_event(s, EVENT_HURT, 0, fallen - SAFE_FALL)
 
 
-@njit(cache=True)
+@kernel
 def _at_work(b, feet, target):
     """Whether a block can be touched from a standing cell: in reach and in sight."""
     return eye_distance_squared(feet, target) <= REACH_SQUARED and sight(b, feet, target) != 0
 
 
-@njit(cache=True)
+@kernel
 def _go_greedily(s, b, target):
     """Walk straight towards a target, the longer axis first; return whether it worked."""
     feet = cell_of(s[X], s[Y], s[Z])
@@ -563,7 +563,7 @@ def _go_greedily(s, b, target):
     return False
 
 
-@njit(cache=True)
+@kernel
 def _go_by_search(s, b, target):
     """Walk to the nearest cell, by steps, from which a target can be touched (breadth first)."""
     x0, z0 = np.int64(s[X]), np.int64(s[Z])
@@ -601,7 +601,7 @@ def _go_by_search(s, b, target):
     return False
 
 
-@njit(cache=True)
+@kernel
 def _give_up(s, target, kind):
     """No way: remember that, so that the target is left out for a while."""
     slot = MARKS + 2 * s[MARK_NEXT]
@@ -615,7 +615,7 @@ def _give_up(s, target, kind):
     add_event(s, EVENT_BLOCKED, kind, 0)
 
 
-@njit(cache=True)
+@kernel
 def go_to(s, b, target, kind):
     """Walk until a target can be touched; return whether it can.
 
@@ -631,7 +631,7 @@ def go_to(s, b, target, kind):
     return False
 
 
-@njit(cache=True)
+@kernel
 def _clear_leaves(s, b, target):
     """Break the leaves between the eyes and a block in reach."""
     feet = cell_of(s[X], s[Y], s[Z])
@@ -661,7 +661,7 @@ def _clear_leaves(s, b, target):
         last = cell
 
 
-@njit(cache=True)
+@kernel
 def _work_on(s, b, kind):
     """Go to the visible target of a kind and dig it."""
     target = np.int64(s[TARGET_CELL + kind])
@@ -673,7 +673,7 @@ def _work_on(s, b, kind):
 # --- the Logger ---------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@kernel
 def _explore(s, b, direction):
     """Walk about eight blocks in a direction, around obstacles one block wide."""
     feet = cell_of(s[X], s[Y], s[Z])
@@ -700,7 +700,7 @@ def _explore(s, b, direction):
     add_event(s, EVENT_WALKED, direction, steps)
 
 
-@njit(cache=True)
+@kernel
 def _climb(s, b):
     """Go straight up: dig what is overhead and pile up blocks under the feet."""
     levels = 0
@@ -735,7 +735,7 @@ def _climb(s, b):
 # --- the Miner ----------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@kernel
 def _tunnel(s, b, direction):
     """Dig a passage two high and up to three long, and walk into it."""
     moved = 0
@@ -773,7 +773,7 @@ def _tunnel(s, b, direction):
 # --- the Smith ----------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@kernel
 def _craft(s, item):
     """Use the ingredients of a recipe once."""
     for ingredient in range(N_ITEMS):
@@ -783,7 +783,7 @@ def _craft(s, item):
     add_event(s, EVENT_CRAFTED, item, MAKES[item])
 
 
-@njit(cache=True)
+@kernel
 def _craft_torch(s):
     """Coal first; charcoal where there is none."""
     if s[INVENTORY + I_COAL] == 0:
@@ -793,13 +793,13 @@ def _craft_torch(s):
     _craft(s, I_TORCH)
 
 
-@njit(cache=True)
+@kernel
 def _craft_at_table(s, b, item):
     if go_to(s, b, np.int64(s[TABLE_CELL]), 4):
         _craft(s, item)
 
 
-@njit(cache=True)
+@kernel
 def _place(s, b, item, block):
     """Put a table or furnace beside the feet, into a free cell or else into a niche dug for it.
 
@@ -829,7 +829,7 @@ def _place(s, b, item, block):
     return spot
 
 
-@njit(cache=True)
+@kernel
 def _smelt(s, b, item):
     """Load the furnace with what is to be smelted and with fuel enough for all of it."""
     if not go_to(s, b, np.int64(s[FURNACE_CELL]), 5):
@@ -854,7 +854,7 @@ def _smelt(s, b, item):
     add_event(s, EVENT_SMELTING, item, amount)
 
 
-@njit(cache=True)
+@kernel
 def _take_smelted(s, b):
     if not go_to(s, b, np.int64(s[FURNACE_CELL]), 5):
         return
@@ -867,7 +867,7 @@ def _take_smelted(s, b):
     add_event(s, EVENT_TOOK, item, count)
 
 
-@njit(cache=True)
+@kernel
 def _tend_furnace(s, b):
     """Stand by the furnace until everything in it is smelted, at most `TEND_TICKS`."""
     if not go_to(s, b, np.int64(s[FURNACE_CELL]), 5):
@@ -882,7 +882,7 @@ def _tend_furnace(s, b):
 # --- turns --------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@kernel
 def _logger(s, b, action):
     if action == CHOP_LOG:
         _work_on(s, b, TARGET_LOG)
@@ -892,7 +892,7 @@ def _logger(s, b, action):
         _explore(s, b, action - EXPLORE)
 
 
-@njit(cache=True)
+@kernel
 def _miner(s, b, action):
     if action == MINE_STONE:
         _work_on(s, b, TARGET_STONE)
@@ -906,7 +906,7 @@ def _miner(s, b, action):
         _tunnel(s, b, action - TUNNEL)
 
 
-@njit(cache=True)
+@kernel
 def _smith(s, b, action):
     """One of the Smith's decisions; returns whether the body or a block may have moved."""
     if action == CRAFT_PLANKS:
@@ -955,7 +955,7 @@ def _smith(s, b, action):
             _dig_and_tell(s, b, np.int64(s[FURNACE_CELL]))
 
 
-@njit(cache=True)
+@kernel
 def _finish(s, b, tick, seen, feet, dug, marked):
     """What every turn ends with: gravity, furnace, milestones, end of the episode, perception.
 
@@ -995,7 +995,7 @@ def _finish(s, b, tick, seen, feet, dug, marked):
     return reward
 
 
-@njit(cache=True)
+@kernel
 def skip(s, b):
     """Nobody acts: time passes. Returns the reward, which is 0 (smelting pays when it is taken)."""
     if s[DONE] != DONE_RUNNING:
@@ -1009,7 +1009,7 @@ def skip(s, b):
     return _finish(s, b, tick, seen, feet, False, s[MARK_UNTIL])
 
 
-@njit(cache=True)
+@kernel
 def act(s, b, role, action):
     """One role takes one decision. What the mask forbids is the same as `skip`.
 
@@ -1052,7 +1052,7 @@ def act(s, b, role, action):
     return _finish(s, b, tick, seen, feet, dug, marked)
 
 
-@njit(cache=True)
+@kernel
 def begin(s, b, r64, goal, budget, key):
     """Start an episode: draw a world and put an empty-handed body into it.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from mpt_envs.crafting.facts import (
     AIR,
@@ -30,6 +29,7 @@ from mpt_envs.crafting.facts import (
     STONE,
     WATER,
 )
+from mpt_envs.crafting.kernel import kernel
 from mpt_envs.crafting.layout import (
     BLOCKS_OFFSET,
     COAL,
@@ -60,10 +60,10 @@ WATER_LEVEL: Final = 12  # topmost layer of lakes
 LOWEST_GROUND: Final = 9
 HIGHEST_GROUND: Final = 17
 IRON_TOP: Final = 9  # iron lies at or below this layer
-COAL_VEINS: Final = 26
-IRON_VEINS: Final = 26
+COAL_VEINS: Final = 48
+IRON_VEINS: Final = 40
 GRAVEL_POCKETS: Final = 5
-CAVES: Final = 6
+CAVES: Final = 8
 TREE_TRIES: Final = 56
 MIN_TREES: Final = 10  # a world with fewer is drawn again
 MIN_IRON: Final = 40
@@ -121,13 +121,13 @@ _NEIGHBOURS: Final = np.array(
 )
 
 
-@njit(cache=True)
+@kernel
 def _draw(key, counter):
     """The counter-th word of the world's sequence."""
     return mix64(key + np.uint64(counter) * _GOLDEN)
 
 
-@njit(cache=True)
+@kernel
 def _heights(key, r64, b):
     """Fill columns by two octaves of value noise; bytes of `ground` are set as well."""
     coarse = np.empty((5, 5), np.float32)
@@ -187,7 +187,7 @@ def _heights(key, r64, b):
             r64[at + 2] = _TEMPLATES[kind, ground, 2]
 
 
-@njit(cache=True)
+@kernel
 def _wet(b, cell):
     """Whether water lies beside or over a cell (carving it would need water that flows)."""
     return (
@@ -200,7 +200,7 @@ def _wet(b, cell):
     )
 
 
-@njit(cache=True)
+@kernel
 def _caves(key, b):
     """Carve worms: the first two start at the surface and lead down."""
     for cave in range(CAVES):
@@ -256,7 +256,7 @@ def _caves(key, b):
                         b[at] = AIR
 
 
-@njit(cache=True)
+@kernel
 def _expose(s, b, cell, count_at, list_at, capacity):
     """Add an ore block to the list of exposed ones if air or water touches it."""
     for k in range(6):
@@ -268,7 +268,7 @@ def _expose(s, b, cell, count_at, list_at, capacity):
             return
 
 
-@njit(cache=True)
+@kernel
 def _vein(s, b, word, bits, top, length, block, count_at, list_at, capacity):
     """Turn up to `length` stone blocks along a random walk into ore; return how many.
 
@@ -295,7 +295,7 @@ def _vein(s, b, word, bits, top, length, block, count_at, list_at, capacity):
     return placed
 
 
-@njit(cache=True)
+@kernel
 def _tree(s, b, x, z, bits):
     """Grow a tree on the grass of a column, if there is room for it; return whether."""
     ground = np.int64(b[GROUND_OFFSET + x * WIDTH + z])
@@ -338,7 +338,7 @@ def _tree(s, b, x, z, bits):
     return True
 
 
-@njit(cache=True)
+@kernel
 def _outcrops(s, b):
     """List bare stone that shows at the surface, thinly, so that it can be seen from afar."""
     for x in range(2, WIDTH - 2, 2):
@@ -350,7 +350,7 @@ def _outcrops(s, b):
                 s[N_OUTCROPS] += 1
 
 
-@njit(cache=True)
+@kernel
 def _spawn(s, b, key):
     """Put the body on dry land near the middle with a tree in sight range; return whether."""
     for attempt in range(48):
@@ -375,7 +375,7 @@ def _spawn(s, b, key):
     return False
 
 
-@njit(cache=True)
+@kernel
 def _generate_once(s, b, r64, key):
     """One try at a world; return whether it is playable."""
     s[N_TREES] = 0
@@ -389,14 +389,14 @@ def _generate_once(s, b, r64, key):
         _vein(s, b, word, _draw(key, 201 + 2 * pocket), 13, 10, GRAVEL, 0, 0, 0)
     iron = 0
     for vein in range(IRON_VEINS):
-        word = _draw(key, 300 + 2 * vein)
+        word = _draw(key, 1000 + 2 * vein)
         length = 4 + np.int64((word >> np.uint64(24)) & np.uint64(3))
-        bits = _draw(key, 301 + 2 * vein)
+        bits = _draw(key, 1001 + 2 * vein)
         iron += _vein(s, b, word, bits, IRON_TOP, length, IRON_ORE, N_IRON, IRON, MAX_IRON)
     for vein in range(COAL_VEINS):
-        word = _draw(key, 400 + 2 * vein)
+        word = _draw(key, 1200 + 2 * vein)
         length = 5 + np.int64((word >> np.uint64(24)) & np.uint64(3))
-        bits = _draw(key, 401 + 2 * vein)
+        bits = _draw(key, 1201 + 2 * vein)
         _vein(s, b, word, bits, 14, length, COAL_ORE, N_COAL, COAL, MAX_COAL)
     for attempt in range(TREE_TRIES):
         if s[N_TREES] == MAX_TREES:
@@ -411,7 +411,7 @@ def _generate_once(s, b, r64, key):
     return _spawn(s, b, key)
 
 
-@njit(cache=True)
+@kernel
 def generate(s, b, r64, key):
     """Fill ground, blocks, entities and position of a record.
 
