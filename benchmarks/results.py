@@ -114,13 +114,13 @@ class Failure:
     """A run that did not end.
 
     Attributes:
-        method, seed: which run.
+        method, seed: which run; no seed for what belongs to no single run.
         reason: one line.
-        details: where the full error is, or the error itself.
+        details: file with the full error, relative to the results folder.
     """
 
     method: str
-    seed: int
+    seed: int | None
     reason: str
     details: str = ""
 

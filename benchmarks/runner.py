@@ -48,6 +48,7 @@ class Job:
         cost: expected seconds, from which the order and the remaining time are estimated.
         after: name of a job that must have ended well before.
         progress: share of the job that is done, asked in this process while the job runs.
+        typical: whether the time it takes says how fast the others are going to be.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Job:
     cost: float = 1.0
     after: str | None = None
     progress: Callable[[], float] | None = None
+    typical: bool = True
 
 
 @dataclass(frozen=True)
@@ -131,12 +133,12 @@ class State:
         """Measured by expected seconds, over what is done; 1 as long as nothing is known."""
         measured = expected = 0.0
         for outcome in self.outcomes:
-            if outcome.error is None:
+            if outcome.error is None and outcome.job.typical:
                 measured += outcome.seconds
                 expected += outcome.job.cost
         for running in self.running:
             share = running.progress()
-            if share > 0.03:
+            if share > 0.03 and running.job.typical:
                 measured += running.seconds()
                 expected += share * running.job.cost
         return measured / expected if expected > 0.0 and measured > 0.0 else 1.0
@@ -191,7 +193,7 @@ def run_jobs(
     """Run the jobs, the most expensive first.
 
     Args:
-        jobs: in any order; one with ``after`` starts once that job has ended well, before others.
+        jobs: in any order; one with ``after`` starts once that job has ended well.
         workers: processes at once.
         log_folder: where the output of the workers goes.
         watch: called about every ``poll`` seconds and whenever a job ends.
@@ -211,9 +213,7 @@ def run_jobs(
     if workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
     log_folder.mkdir(parents=True, exist_ok=True)
-    # Those that wait for another one come first: they are ready only once that one has ended, and
-    # what they need is then still in the system's file cache.
-    ordered = sorted(jobs, key=lambda job: (job.after is None, -job.cost))
+    ordered = sorted(jobs, key=lambda job: -job.cost)
     state = State(workers, ordered)
     pool: list[_Worker] = []
     try:

@@ -218,7 +218,8 @@ def notes(comparison: Comparison) -> list[str]:
     if any(len(method.runs) == 1 for method in comparison.trained):
         lines.append("Methods with one training seed have no interval.")
     for failure in comparison.failures:
-        lines.append(f"FAILED: {failure.method}, seed {failure.seed}: {failure.reason}")
+        which = "" if failure.seed is None else f", seed {failure.seed}"
+        lines.append(f"FAILED: {failure.method}{which}: {failure.reason}")
     if not comparison.complete:
         lines.append("Interrupted: not every run has been made.")
     return lines

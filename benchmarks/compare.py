@@ -1,0 +1,188 @@
+"""`mpt compare`: all methods at equal compute, over several training seeds, side by side."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import tyro
+
+from benchmarks.experiment import Plan, Variant, run_experiment
+from benchmarks.results import MPT_METHODS
+from benchmarks.runner import usable_cores
+from mpt_train.config import EvalConfig, TrainConfig
+from mpt_train.errors import RunFolderError
+from mpt_train.methods import METHODS, method_config
+from wrappers.errors import MarketError
+
+RESULTS = Path("results")
+"""Where results folders go by default."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What --quick and the full comparison do unless told otherwise.
+
+    Attributes:
+        methods, seeds, budget_gflop: see `CompareConfig`.
+        eval: held-out worlds and points of the learning curve.
+    """
+
+    methods: tuple[str, ...]
+    seeds: int
+    budget_gflop: float
+    eval: EvalConfig
+
+
+FULL = Preset(tuple(METHODS), 5, 400.0, EvalConfig())
+QUICK = Preset(
+    ("mpt-plus", "mpt", "monolithic", "round-robin", "random-bids", "graph-of-agents"),
+    2,
+    40.0,
+    EvalConfig(worlds=64, repeats=3, curve_points=8, curve_worlds=32),
+)
+
+
+@dataclass(frozen=True)
+class CompareConfig:
+    """Train methods at equal compute, evaluate them, and write tables, plots and a report."""
+
+    task: tyro.conf.Positional[str] = "crafting/iron-pickaxe-v0"
+    """Environment id."""
+    quick: bool = False
+    """Less of everything: a few minutes on two cores."""
+    methods: tuple[str, ...] = ()
+    """Methods to compare; empty: all of them (fewer with --quick)."""
+    seeds: int | None = None
+    """Number of training seeds: 0, 1, ...; None: 5 (2 with --quick)."""
+    budget_gflop: float | None = None
+    """Compute of each run in 10^9 floating-point operations; None: 400 (40 with --quick)."""
+    out: Path | None = None
+    """Results folder; None: a new one under results/."""
+    jobs: int | None = None
+    """Runs at a time, one core each; None: one per core."""
+    resume: bool = False
+    """Keep what a results folder holds and do what is missing; without --out: the latest folder
+    of this task and mode."""
+    agents: int | None = None
+    """Number of agents, a multiple of the number of roles; None: one per role."""
+    dropout: float = 0.0
+    """Probability that an agent is absent in a turn."""
+    backend: str | None = None
+    """Backend of the domain; None: its embedded simulator."""
+
+
+def compare(config: CompareConfig, stream: TextIO | None = None) -> int:
+    """Run the comparison.
+
+    Args:
+        config: what to compare.
+        stream: where progress and tables go; standard output by default.
+
+    Returns:
+        Exit code: 0; 1 if a run failed; 2 for wrong arguments; 130 after Ctrl-C.
+    """
+    try:
+        return run_experiment(plan_of(config), stream)
+    except (ValueError, MarketError) as error:
+        print(f"mpt compare: {error}", file=sys.stderr)
+        return 2
+
+
+def plan_of(config: CompareConfig) -> Plan:
+    """What the configuration asks for.
+
+    Raises:
+        ValueError: it makes no sense.
+    """
+    preset = QUICK if config.quick else FULL
+    methods = config.methods or preset.methods
+    seeds = preset.seeds if config.seeds is None else config.seeds
+    budget = preset.budget_gflop if config.budget_gflop is None else config.budget_gflop
+    jobs = usable_cores() if config.jobs is None else config.jobs
+    repeated = sorted({m for m in methods if methods.count(m) > 1})
+    if repeated:
+        raise ValueError(f"methods are named twice: {', '.join(repeated)}")
+    if seeds < 1:
+        raise ValueError(f"--seeds must be at least 1, got {seeds}")
+    if budget <= 0:
+        raise ValueError(f"--budget-gflop must be positive, got {budget}")
+    if jobs < 1:
+        raise ValueError(f"--jobs must be at least 1, got {jobs}")
+    if (config.agents or config.dropout) and not config.methods:
+        # A monolithic policy has neither agents nor dropout.
+        methods = tuple(m for m in methods if METHODS[m].config.coordination != "solo")
+    variants = tuple(
+        Variant(
+            name,
+            METHODS[name].title,
+            METHODS[name].description,
+            run,
+            swap=name in MPT_METHODS,
+        )
+        for name, run in ((name, _run_config(name, config, preset, budget)) for name in methods)
+    )
+    mode = "quick" if config.quick else "full"
+    stem = f"{config.task.replace('/', '-')}-{mode}"
+    return Plan(
+        kind="compare",
+        mode=mode,
+        variants=variants,
+        seeds=tuple(range(seeds)),
+        out=choose_folder(config.out, stem, config.resume),
+        jobs=jobs,
+        resume=config.resume,
+        command=_command(config),
+    )
+
+
+def _run_config(name: str, config: CompareConfig, preset: Preset, budget: float) -> TrainConfig:
+    run = method_config(name, task=config.task, budget_gflop=budget, eval=preset.eval)
+    env = dataclasses.replace(
+        run.env, agents=config.agents, dropout=config.dropout, backend=config.backend
+    )
+    return dataclasses.replace(run, env=env)
+
+
+def choose_folder(out: Path | None, stem: str, resume: bool) -> Path:
+    """The results folder: the one named, the latest of its kind, or a new one.
+
+    Raises:
+        RunFolderError: there is nothing to resume.
+    """
+    if out is not None:
+        return out
+    if resume:
+        latest = sorted(RESULTS.glob(f"{stem}-*"))
+        if not latest:
+            raise RunFolderError(
+                f"there is no folder {RESULTS / stem}-* to resume: name one with --out, or start "
+                "without --resume"
+            )
+        return latest[-1]
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    return RESULTS / f"{stem}-{stamp}"
+
+
+def _command(config: CompareConfig) -> str:
+    """The command line that asks for the same results, wherever they are written."""
+    words: list[Any] = ["mpt", "compare", config.task]
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if field.name in ("task", "out", "jobs", "resume") or value == field.default:
+            continue
+        words.append("--" + field.name.replace("_", "-"))
+        if isinstance(value, tuple):
+            words += value
+        elif not isinstance(value, bool):
+            words.append(value)
+    return shlex.join(str(word) for word in words)
+
+
+if __name__ == "__main__":
+    sys.exit(compare(tyro.cli(CompareConfig, prog="mpt compare")))
