@@ -281,17 +281,21 @@ def _build(
         return _vector(make_task, make_batch, game)
     env: Any = _aec(make_task(), game)
     if game.observation == "image":
-        from wrappers.image import ImageObservation
+        from wrappers.image import ImageView
 
-        env = ImageObservation(env)
+        env = ImageView(env)
     if game.observation == "text" or game.action == "text":
         from wrappers.text import TextView
 
-        env = TextView(env)
+        env = TextView(
+            env,
+            text_observation=game.observation == "text",
+            text_action=game.action == "text",
+        )
     if game.homogeneous:
-        from wrappers.padding import PaddedEnv
+        from wrappers.padding import PaddedView
 
-        env = PaddedEnv(env)
+        env = PaddedView(env)
     if game.api == "parallel":
         from wrappers.parallel import ParallelView
 

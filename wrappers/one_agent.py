@@ -204,6 +204,7 @@ class OneAgentBatch(BatchTask):
         sizes, counts = batch.observation_sizes, batch.action_counts
         self.observation_sizes = (sizes[0] if batch.shared_observation else sum(sizes),)
         self.action_counts = (sum(counts),)
+        self.action_names = (union_names(batch.roles, batch.action_names),)
         self._role_of = np.repeat(np.arange(len(counts)), counts)
         self._action_of = np.concatenate([np.arange(count) for count in counts])
         self._starts = np.concatenate([[0], np.cumsum(counts)])
@@ -270,6 +271,10 @@ class OneAgentBatch(BatchTask):
 
     def spawn(self, num_envs: int) -> OneAgentBatch:
         return OneAgentBatch(self.base.spawn(num_envs))
+
+    @property
+    def has_expert(self) -> bool:
+        return self.base.has_expert
 
     def expert(self, bids: NDArray[np.float64], actions: NDArray[np.int64]) -> None:
         self.base.expert(self._bids, self._actions)

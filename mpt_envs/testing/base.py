@@ -16,6 +16,7 @@ from mpt_envs.testing.trace import (
     Step,
     content_digest,
     feed,
+    has_mask,
     is_over,
     legal_actions,
     readable,
@@ -45,13 +46,13 @@ class EnvTestBase:
     def choose(self, env: Any, agent: str, rng: random.Random) -> Any:
         """A random action for the agent to move: legal, now and then a masked one as a no-op.
 
-        Override it for an environment whose actions are not those of `BidThenActEnv`.
+        Override it for an environment that says neither by mask nor by answers what is legal.
         """
         game = env.unwrapped
         legal = legal_actions(env, agent)
         if game.phase == "bid":
-            return 0 if rng.random() < 0.3 else rng.choice(legal)
-        if game.on_illegal == "noop" and rng.random() < 0.03:
+            return legal[0] if rng.random() < 0.3 else rng.choice(legal)
+        if game.on_illegal == "noop" and has_mask(env) and rng.random() < 0.03:
             levels = len(game.bid_levels)
             return levels + rng.randrange(len(game.task.action_names(agent)))
         return rng.choice(legal)
@@ -110,6 +111,12 @@ class EnvTestBase:
             env.step(self.choose(env, env.agent_selection, rng))
         check(False, "ends", f"no end after {self.max_steps} steps")
 
+    def copy(self, env: Any) -> Any:
+        """Another environment in the same state."""
+        twin = self.make_env()
+        twin.restore(env.snapshot())
+        return twin
+
     def turn_starts(self, count: int) -> Iterator[tuple[int, int]]:
         """Pairs (seed, turns) at whose state an episode still goes on."""
         rng = random.Random(17)
@@ -141,14 +148,15 @@ class EnvTestBase:
         check(False, rule, f"{what}: differs from step {at} on ({where})")
 
     def is_vector(self, env: Any) -> bool:
-        """Whether observations are feature vectors with a mask (not text or pictures)."""
+        """Whether agents observe feature vectors (not texts or pictures)."""
         observation = env.observe(env.possible_agents[0])
-        return (
-            isinstance(observation, Mapping)
-            and isinstance(observation.get("observation"), np.ndarray)
-            and observation["observation"].ndim == 1
-            and hasattr(env.action_space(env.possible_agents[0]), "n")
-        )
+        array = observation.get("observation") if isinstance(observation, Mapping) else None
+        return isinstance(array, np.ndarray) and array.ndim == 1
+
+    def require_mask(self, env: Any) -> None:
+        """Skip the test where actions are texts."""
+        if not has_mask(env):
+            raise unittest.SkipTest("there are no masks where actions are texts")
 
     def require_exact(self, env: Any) -> None:
         if env.unwrapped.task.snapshot_fidelity == "approximate":
@@ -182,7 +190,7 @@ class EnvTestBase:
     def legal_bids(self, env: Any, agent: str) -> list[Any]:
         """The agent's legal bids in increasing order, the first of them the bid of 0.
 
-        Override it for an environment whose actions are not those of `BidThenActEnv`.
+        Override it for an environment that says neither by mask nor by answers what is legal.
         """
         return legal_actions(env, agent)
 

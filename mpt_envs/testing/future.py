@@ -258,8 +258,8 @@ class SnapshotRules(EnvTestBase):
             key = env.unwrapped.random_key
             observed = [env.observe(agent) for agent in env.possible_agents]
             try:
-                same.unwrapped.reseed(key)
-                other.unwrapped.reseed(key ^ 0xABCDEF)
+                same.reseed(key)
+                other.reseed(key ^ 0xABCDEF)
             except MissingCapabilityError as error:
                 raise unittest.SkipTest(str(error)) from None
             check(

@@ -106,8 +106,21 @@ def is_over(env: Any) -> bool:
     return not env.agents or any(env.terminations.values()) or any(env.truncations.values())
 
 
-def legal_actions(env: Any, agent: str) -> list[int]:
-    """What the agent's mask allows now; an empty mask is a failure."""
-    legal: list[int] = np.flatnonzero(env.observe(agent)["action_mask"]).tolist()
+def has_mask(env: Any) -> bool:
+    """Whether observations hold an action mask (they do unless actions are texts)."""
+    observation = env.observe(env.possible_agents[0])
+    return isinstance(observation, Mapping) and "action_mask" in observation
+
+
+def legal_actions(env: Any, agent: str) -> list[Any]:
+    """What the agent may do now, bids in increasing order: an empty list is a failure.
+
+    By its mask, or by ``info["legal_answers"]`` where actions are texts.
+    """
+    if not has_mask(env):
+        answers = list(env.infos[agent]["legal_answers"])
+        check(answers, "masks", f"{agent}, who is to move, has no legal answer")
+        return answers
+    legal: list[Any] = np.flatnonzero(env.observe(agent)["action_mask"]).tolist()
     check(legal, "masks", f"the mask of {agent}, who is to move, is all zero")
     return legal

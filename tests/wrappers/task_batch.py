@@ -25,6 +25,7 @@ class TaskBatch(BatchTask):
         self.agents = first.possible_agents
         self.observation_sizes = tuple(first.observation_size(a) for a in self.agents)
         self.action_counts = tuple(len(first.action_names(a)) for a in self.agents)
+        self.action_names = tuple(first.action_names(a) for a in self.agents)
         self.metric_names = tuple(first.metrics())
 
     def reset(
