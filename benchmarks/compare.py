@@ -6,19 +6,21 @@ import dataclasses
 import datetime
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import tyro
 
 from benchmarks.experiment import Plan, Variant, run_experiment
 from benchmarks.results import MPT_METHODS
 from benchmarks.runner import usable_cores
+from mpt_train.cli.console import run, usage_errors
+from mpt_train.cli.listings import describe_methods, description
 from mpt_train.config import EvalConfig, TrainConfig
 from mpt_train.errors import RunFolderError
 from mpt_train.methods import METHODS, method_config
-from wrappers.errors import MarketError
 
 RESULTS = Path("results")
 """Where results folders go by default."""
@@ -54,7 +56,7 @@ class CompareConfig:
 
     task: tyro.conf.Positional[str] = "crafting/iron-pickaxe-v0"
     """Environment id."""
-    quick: bool = False
+    quick: tyro.conf.FlagCreatePairsOff[bool] = False
     """Less of everything: a few minutes on two cores."""
     methods: tuple[str, ...] = ()
     """Methods to compare; empty: all of them (fewer with --quick)."""
@@ -66,7 +68,7 @@ class CompareConfig:
     """Results folder; None: a new one under results/."""
     jobs: int | None = None
     """Runs at a time, one core each; None: one per core."""
-    resume: bool = False
+    resume: tyro.conf.FlagCreatePairsOff[bool] = False
     """Keep what a results folder holds and do what is missing; without --out: the latest folder
     of this task and mode."""
     agents: int | None = None
@@ -77,21 +79,29 @@ class CompareConfig:
     """Backend of the domain; None: its embedded simulator."""
 
 
-def compare(config: CompareConfig, stream: TextIO | None = None) -> int:
-    """Run the comparison.
-
-    Args:
-        config: what to compare.
-        stream: where progress and tables go; standard output by default.
-
-    Returns:
-        Exit code: 0; 1 if a run failed; 2 for wrong arguments; 130 after Ctrl-C.
+DESCRIPTION = description(
     """
-    try:
-        return run_experiment(plan_of(config), stream)
-    except (ValueError, MarketError) as error:
-        print(f"mpt compare: {error}", file=sys.stderr)
-        return 2
+    Train methods of one task at equal compute over several training seeds, evaluate them on
+    held-out worlds, and write a results folder: tables, plots, raw numbers and one HTML page.
+
+    {methods}
+
+    examples:
+      mpt compare crafting/iron-pickaxe-v0 --quick
+      mpt compare crafting/iron-pickaxe-v0
+      mpt compare crafting/torch-v0 --methods mpt-plus monolithic --seeds 3 --budget-gflop 100
+      mpt compare crafting/iron-pickaxe-v0 --quick --resume      after Ctrl-C or a failure
+    """
+)
+
+
+def main(arguments: Sequence[str], prog: str = "mpt compare") -> int:
+    """Run the command; returns the exit code: 0; 1 if a run failed; 130 after Ctrl-C."""
+    text = DESCRIPTION.format(methods=describe_methods())
+    with usage_errors():
+        config = tyro.cli(CompareConfig, prog=prog, args=list(arguments), description=text)
+        plan = plan_of(config)
+    return run_experiment(plan)
 
 
 def plan_of(config: CompareConfig) -> Plan:
@@ -185,4 +195,4 @@ def _command(config: CompareConfig) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(compare(tyro.cli(CompareConfig, prog="mpt compare")))
+    sys.exit(run(lambda: main(sys.argv[1:], "python -m benchmarks.compare")))

@@ -31,9 +31,9 @@ from benchmarks.results import (
     summarize_method,
     summarize_swap,
     swap_order,
+    write_numbers,
 )
 from benchmarks.stats import Interval
-from mpt_train.files import write_json
 
 DPI = 160
 INK, GREY, LIGHT = "#222222", "#8c8c8c", "#e4e4e4"
@@ -142,7 +142,7 @@ def _save(
     png = folder / f"{name}.png"
     # No date and no version in the file: the same results give the same picture.
     figure.savefig(png, dpi=DPI, metadata={"Software": None, "Title": title})
-    write_json(folder / f"{name}.json", {"title": title, "caption": caption, **numbers})
+    write_numbers(folder / f"{name}.json", {"title": title, "caption": caption, **numbers})
     return Plot(name, title, caption, png)
 
 

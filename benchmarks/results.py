@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,8 @@ from benchmarks.stats import (
     ratio_interval,
     separate,
 )
-from mpt_train.files import write_json
+from mpt_train.files import write_atomically
+from mpt_train.plain import to_plain
 from wrappers.errors import MarketError
 
 RESULTS = "results.json"
@@ -40,6 +42,8 @@ MPT_METHODS = ("mpt-plus", "mpt")
 """The two configurations of market-based post-training; a comparison reports both."""
 
 LEARNED = "learned"
+
+_NUMBERS = re.compile(r"\[[-+.,eE\d\s]*\]")
 
 
 class ResultsError(MarketError, OSError):
@@ -215,8 +219,15 @@ class Comparison:
 def save(comparison: Comparison, folder: Path) -> Path:
     """Write results.json, replacing an older one in one step."""
     path = folder / RESULTS
-    write_json(path, comparison.to_json())
+    write_numbers(path, comparison.to_json())
     return path
+
+
+def write_numbers(path: Path, values: Any) -> None:
+    """Write JSON atomically, indented, but with each list of numbers on one line."""
+    text = json.dumps(to_plain(values), indent=1, allow_nan=False)
+    text = _NUMBERS.sub(lambda found: " ".join(found.group().split()), text)
+    write_atomically(path, (text + "\n").encode())
 
 
 def load(folder: Path) -> Comparison:
