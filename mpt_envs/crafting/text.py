@@ -3,7 +3,7 @@
 `profile` is what an agent is told once (who it is, what the team wants, what it can do), `prompt`
 what it is told in each turn (where the body is, what it sees, has and just did, what is legal now),
 `parse` reads the answer. All of it is a function of one record (see `layout`), and says what the
-vector observation says: what the body perceives, never more.
+vector observation is made from: what the body perceives and remembers, never more.
 
 Directions are Minecraft's: north is -z, east +x; heights are y. Distances are in blocks, measured
 from the eyes; time is in ticks, 20 a second.
@@ -119,13 +119,12 @@ def _item(item: int) -> str:
     return facts.ITEM_NAMES[item]
 
 
-def profile(role: int, goal: int, max_turns: int | None = None) -> str:
+def profile(role: int, goal: int) -> str:
     """The system message of an agent: its role, the goal, its actions.
 
     Args:
         role: index into ``facts.ROLES``.
         goal: index into ``goals.GOALS``.
-        max_turns: turn budget of the game; None takes the goal's default.
     """
     name = facts.ROLES[role]
     wanted = goals.GOALS[goal]
@@ -136,8 +135,8 @@ def profile(role: int, goal: int, max_turns: int | None = None) -> str:
     )
     task = (
         f"The team's goal: {_item(wanted.item)}. The first time that the team obtains one of "
-        f"these, everyone is rewarded: {milestones}. The episode ends with the goal, after "
-        f"{wanted.tick_budget} ticks, or after {max_turns or wanted.max_turns} turns."
+        f"these, everyone is rewarded: {milestones}. Everything takes time, in ticks of a "
+        "twentieth of a second; the episode ends with the goal, or when ticks or turns are used up."
     )
     lines = [part, task, "Your actions:"]
     lines += [f"- {action}: {ACTION_HELP[action]}" for action in facts.ACTIONS[name]]
