@@ -37,3 +37,7 @@ class TrainingInterrupted(KeyboardInterrupt):
         self.signal_number = signal_number
         kept = "nothing was kept" if folder is None else f"the checkpoint is in {folder}"
         super().__init__(f"training stopped after step {step}; {kept}")
+
+
+class UsageError(MarketError, ValueError):
+    """What was asked for on the command line, or in a configuration, cannot be done."""

@@ -146,18 +146,32 @@ def evaluate_run(
         config = dataclasses.replace(config, env=dataclasses.replace(config.env, backend=backend))
     game = build_game(config, worlds or config.eval.worlds)
     agents = load_agents(folder, game, config, checkpoint)
-    strategy = agents.coordination
-    if coordination is not None and coordination != config.coordination:
-        if "solo" in (coordination, config.coordination):
-            raise ValueError(
-                "a monolithic policy has one agent: its coordination cannot be swapped, and "
-                "'solo' fits no swarm"
-            )
-        swap = strategies.build(coordination, config, agents.shape)
-        if swap.module is not None:
-            raise ValueError(
-                f"{coordination!r} has parameters of its own that this run never trained; train "
-                f"it with `mpt train {coordination}`"
-            )
-        strategy = swap
+    strategy = swap_coordination(agents, config, coordination)
     return evaluate(game, agents.policy, strategy, repeats or config.eval.repeats)
+
+
+def swap_coordination(agents: Agents, config: TrainConfig, name: str | None) -> Coordination:
+    """Another strategy over the same trained action policies.
+
+    Args:
+        agents: of a run.
+        config: of the run.
+        name: of the strategy; None, or the run's own: the one that it was trained with.
+
+    Raises:
+        ValueError: there is no such strategy, or it does not go with this run.
+    """
+    if name is None or name == config.coordination:
+        return agents.coordination
+    if "solo" in (name, config.coordination):
+        raise ValueError(
+            "a monolithic policy has one agent: its coordination cannot be swapped, and 'solo' "
+            "fits no swarm"
+        )
+    strategy = strategies.build(name, config, agents.shape)
+    if strategy.module is not None:
+        raise ValueError(
+            f"{name!r} has parameters of its own that this run never trained; train it with "
+            f"`mpt train {name}`"
+        )
+    return strategy

@@ -8,17 +8,13 @@ from mpt_train.config import TrainConfig
 from wrappers.vector import VectorGame
 
 
-def build_game(config: TrainConfig, num_envs: int, *, solo: bool | None = None) -> VectorGame:
-    """A vector game of ``config.task``.
+def game_options(config: TrainConfig, *, solo: bool | None = None) -> dict[str, Any]:
+    """The keywords of `mpt_envs.make`, for any api, that a configuration stands for.
 
     Args:
         config: the run.
-        num_envs: number of worlds.
         solo: one agent with all roles' actions; None: whether the coordination is "solo".
     """
-    # Imported here: the registry loads domains, which compile their rules.
-    from mpt_envs import make
-
     if solo is None:
         solo = config.coordination == "solo"
     env = config.env
@@ -30,6 +26,21 @@ def build_game(config: TrainConfig, num_envs: int, *, solo: bool | None = None) 
     else:
         options["agents"] = env.agents
         options["dropout"] = env.dropout
+    return options
+
+
+def build_game(config: TrainConfig, num_envs: int, *, solo: bool | None = None) -> VectorGame:
+    """A vector game of ``config.task``.
+
+    Args:
+        config: the run.
+        num_envs: number of worlds.
+        solo: one agent with all roles' actions; None: whether the coordination is "solo".
+    """
+    # Imported here: the registry loads domains, which compile their rules.
+    from mpt_envs import make
+
+    options = game_options(config, solo=solo)
     game = make(config.task, api="vector", num_envs=num_envs, **options)
     assert isinstance(game, VectorGame)
     return game

@@ -8,7 +8,6 @@
     cold_start/       the checkpoint right after the cold start
     checkpoint/       the last checkpoint (`mpt_train.checkpoint`)
     summary.json      the `RunSummary`, once the run has ended
-    evaluation.json   the last evaluation of the finished run that `mpt eval` made
 """
 
 from __future__ import annotations
@@ -32,12 +31,11 @@ CONFIG = "config.json"
 CHECKPOINT = "checkpoint"
 COLD_START = "cold_start"
 SUMMARY = "summary.json"
-EVALUATION = "evaluation.json"
 LOCK = ".lock"
 
 # What a run leaves behind. The configuration comes last: while a folder is being cleared it must
 # still be known as a run.
-_RESULTS = (SUMMARY, EVALUATION, CHECKPOINT, COLD_START, METRICS, TENSORBOARD)
+_RESULTS = (SUMMARY, CHECKPOINT, COLD_START, METRICS, TENSORBOARD)
 _PARTS = (*_RESULTS, CONFIG)
 
 FREE_FIELDS = ("checkpoint_every",)
@@ -78,11 +76,6 @@ class RunFolder:
     def summary(self) -> Path:
         """``summary.json``."""
         return self.path / SUMMARY
-
-    @property
-    def evaluation(self) -> Path:
-        """``evaluation.json``."""
-        return self.path / EVALUATION
 
     @classmethod
     def for_training(
@@ -171,11 +164,6 @@ class RunFolder:
         """Keep the summary of the finished run (plain values, see `mpt_train.plain`)."""
         with _explained(self.path):
             write_json(self.summary, summary)
-
-    def write_evaluation(self, evaluation: Any) -> None:
-        """Keep an evaluation (plain values, see `mpt_train.plain`)."""
-        with _explained(self.path):
-            write_json(self.evaluation, evaluation)
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:

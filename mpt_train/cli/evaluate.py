@@ -1,0 +1,108 @@
+"""`mpt eval`: a finished run on held-out worlds, also under another coordination."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+import tyro
+
+from mpt_train.cli.console import bars, number, table, usage_errors
+from mpt_train.cli.listings import description
+
+if TYPE_CHECKING:
+    from mpt_train.config import TrainConfig
+    from mpt_train.evaluate import Evaluation
+
+DESCRIPTION = description(
+    """
+    Evaluate a run on held-out worlds.
+
+    The worlds are the same for every run and method. Policies and bids are sampled, as in training.
+
+    examples:
+      mpt eval runs/mine
+      mpt eval runs/mine --coordination round-robin     the same action policies, other bids
+      mpt eval runs/mine --checkpoint cold_start        before reinforcement learning
+      mpt eval runs/mine --worlds 1000 --json > evaluation.json
+    """
+)
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What `mpt eval` is told."""
+
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    """Run folder."""
+    coordination: str | None = None
+    """Who decides who acts: learned, round-robin, random, priority, ...; None: as in training."""
+    checkpoint: Literal["final", "cold_start"] = "final"
+    """The last checkpoint, or the one right after the cold start."""
+    worlds: int | None = None
+    """Number of held-out worlds; None: as in the run's configuration."""
+    repeats: int | None = None
+    """Evaluations of each world; None: as in the run's configuration."""
+    backend: str | None = None
+    """Play in another backend of the domain; None: the run's."""
+    as_json: Annotated[tyro.conf.FlagCreatePairsOff[bool], tyro.conf.arg(name="json")] = False
+    """Print everything as JSON instead of a table."""
+
+
+def main(arguments: Sequence[str], prog: str = "mpt eval") -> int:
+    """Run the command; returns the exit code."""
+    parsed = tyro.cli(Arguments, prog=prog, description=DESCRIPTION, args=arguments)
+    for name in ("worlds", "repeats"):
+        value = getattr(parsed, name)
+        with usage_errors():
+            if value is not None and value < 1:
+                raise ValueError(f"--{name} must be at least 1, got {value}")
+    from mpt_train.evaluate import evaluate_run
+    from mpt_train.plain import to_plain
+    from mpt_train.run_folder import RunFolder
+
+    config = RunFolder.existing(parsed.run).read_config()
+    with usage_errors():
+        evaluation = evaluate_run(
+            parsed.run,
+            coordination=parsed.coordination,
+            checkpoint=parsed.checkpoint,
+            worlds=parsed.worlds,
+            repeats=parsed.repeats,
+            backend=parsed.backend,
+        )
+    if parsed.as_json:
+        json.dump(to_plain(evaluation.to_json()), sys.stdout, indent=1)
+        print()
+    else:
+        print(report(config, evaluation, parsed.checkpoint))
+    return 0
+
+
+def report(config: TrainConfig, evaluation: Evaluation, checkpoint: str) -> str:
+    """An evaluation as a few lines for people."""
+    returns = evaluation.returns.mean(axis=0)
+    error = 1.96 * returns.std(ddof=1) / np.sqrt(len(returns)) if len(returns) > 1 else np.nan
+    repeats, worlds = evaluation.returns.shape
+    low, high = number(evaluation.return_mean - error), number(evaluation.return_mean + error)
+    rows = {
+        "run": f"{config.method} on {config.task}, seed {config.seed}",
+        "checkpoint": checkpoint,
+        "coordination": evaluation.coordination,
+        "worlds": f"{worlds} held out, {repeats} times each",
+        "return": f"{number(evaluation.return_mean)}  (95 % over worlds: {low} to {high})",
+    }
+    rows |= {name: number(value) for name, value in evaluation.metrics.items() if name != "return"}
+    rows["FLOP per turn"] = number(evaluation.flop_per_turn)
+    everyone = np.array(list(evaluation.participation.values()))
+    played = everyone.any(axis=0)
+    shares = {
+        role: f"{bars(values)}  {number(100 * float(np.mean(np.array(values)[played])))} %"
+        for role, values in evaluation.participation.items()
+    }
+    return f"{table(rows, '')}\n\nwho acts, from the first turn to the last:\n{table(shares)}"
