@@ -61,9 +61,10 @@ _LABEL: Final = re.compile(
 )
 _INTENT: Final = re.compile(
     r"^(?:i\s+(?:will|would|shall|choose|pick|select|want|decide)|i'll|i'd|let\s+me|let's|let\s+us)"
-    r"\s+(?:like\s+)?(?:to\s+)?(?:(?:choose|pick|select|perform|do|take|execute)\s+)?",
+    r"\s+(?:like\s+)?(?:to\s+)?",
     re.IGNORECASE,
 )
+_VERB: Final = re.compile(r"^(?:choose|pick|select|perform|do|take|execute)\s+", re.IGNORECASE)
 _BULLET: Final = re.compile(r"^(?:[-*>]|#{1,6})\s+")
 _TAG: Final = re.compile(r"</?[A-Za-z_]{1,20}>")
 _NUMBER: Final = re.compile(r"^[#(\[]?([0-9]{1,3})[)\].:]?$")
@@ -207,24 +208,39 @@ def _read_line(
     if numbers:
         number = _NUMBER.match(line.strip().strip("\"'`* \t").rstrip("."))
         if number:
-            index = int(number[1])
-            return _Found(index) if index < len(names) else None
+            return _numbered(number[1], names)
+    # Less and less of what may stand in front: an action's own name may begin like a lead-in
+    # ("pick up table", "take smelted"), so each form is tried.
     rest = _strip(line)
-    for _ in range(3):
-        shorter = _INTENT.sub("", _LABEL.sub("", rest)).strip(_DECORATION)
-        if shorter == rest:
-            break
-        rest = shorter
-    if rest != _strip(line) and numbers:
+    forms = [rest]
+    for lead_in in (_LABEL, _INTENT, _VERB):
+        shorter = lead_in.sub("", rest).strip(_DECORATION)
+        if shorter != rest:
+            rest = shorter
+            forms.append(rest)
+    for form in forms:
+        match = _match(form, names, others)
+        if match is not None:
+            return match
+    if numbers and len(forms) > 1:
         number = _NUMBER.match(rest.rstrip("."))
         if number:
-            index = int(number[1])
-            return _Found(index) if index < len(names) else None
-    listed = _NUMBERED.match(rest)
+            return _numbered(number[1], names)
+    return None
+
+
+def _numbered(digits: str, names: Sequence[str]) -> _Found | None:
+    """The action of a listed number, or None if there is no such number."""
+    return _Found(int(digits)) if int(digits) < len(names) else None
+
+
+def _match(form: str, names: Sequence[str], others: Mapping[str, str]) -> _Found | None:
+    """The action whose name a text is, apart from case, separators, articles and marks."""
+    listed = _NUMBERED.match(form)
     if listed:
-        rest = rest[listed.end() :]
-    rest = rest.rstrip("\"'`*_ \t()[]<>.,;:!").strip(_DECORATION)
-    words = [w for w in re.split(r"[\s_-]+", rest.lower()) if w]
+        form = form[listed.end() :]
+    form = form.rstrip("\"'`*_ \t()[]<>.,;:!").strip(_DECORATION)
+    words = [w for w in re.split(r"[\s_-]+", form.lower()) if w]
     for candidate in ("_".join(words), "_".join(w for w in words if w not in _ARTICLES)):
         if candidate in names:
             index = names.index(candidate)
