@@ -134,7 +134,7 @@ def _bid_rows(overlay: Mapping[str, Any], color: bool) -> list[str]:
     for agent, bid in bids.items():
         full = "#" * round(_BAR * min(1.0, max(0.0, float(bid))))
         mark = "  <- acted" if agent == winner else ""
-        row = f"  {agent:<{wide}} {float(bid):.2f} {full}{mark}"
+        row = f"  {agent:<{wide}} {float(bid):.2f} {full}{mark}".rstrip()
         rows.append(f"\x1b[33;1m{row}\x1b[0m" if color and mark else row)
     return rows
 
