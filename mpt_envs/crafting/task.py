@@ -18,6 +18,7 @@ from mpt_envs.crafting.layout import (
     MASKS,
     N_INTS,
     RECORD_BYTES,
+    TURN,
     new_records,
     scalars,
 )
@@ -166,6 +167,12 @@ class CraftingTask(TurnTask):
         from mpt_envs.crafting import text
 
         return text.profile(self._role[agent], self._goal)
+
+    def narrate(self) -> list[str]:
+        """What happened in the last turn, in a few words each; for logs and playthroughs."""
+        from mpt_envs.crafting import text
+
+        return text.turn_events(self.record, self._ints[TURN] - 1)
 
     def parse(self, agent: str, text: str) -> int | ParseError:
         from mpt_envs.crafting import text as reader
