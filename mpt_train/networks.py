@@ -28,10 +28,7 @@ class StackedLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """``(A, N, in)``, or ``(N, in)`` shown to every agent, to ``(A, N, out)``."""
         if x.dim() == 2:
-            agents, inputs, outputs = self.weight.shape
-            flat = self.weight.permute(1, 0, 2).reshape(inputs, agents * outputs)
-            out = (x @ flat).view(x.shape[0], agents, outputs).permute(1, 0, 2)
-            return out + self.bias
+            x = x.expand(self.weight.shape[0], -1, -1)
         return torch.baddbmm(self.bias, x, self.weight)
 
     def one(self, agent: int, x: Tensor) -> Tensor:
@@ -58,38 +55,30 @@ class StackedMLP(nn.Module):
     ) -> None:
         super().__init__()
         self.sizes = tuple(sizes)
-        last = len(sizes) - 2
-        self.layers = nn.ModuleList(
-            StackedLinear(
-                agents,
-                sizes[i],
-                sizes[i + 1],
-                output_gain if i == last else math.sqrt(2.0),
-                generator,
-            )
-            for i in range(last + 1)
+        pairs = list(zip(sizes, sizes[1:], strict=False))
+        self.hidden = nn.ModuleList(
+            StackedLinear(agents, a, b, math.sqrt(2.0), generator) for a, b in pairs[:-1]
         )
+        self.output = StackedLinear(agents, *pairs[-1], output_gain, generator)
 
     def features(self, x: Tensor) -> Tensor:
         """Last hidden layer of every agent, ``(A, N, hidden)``."""
-        for layer in self.layers[:-1]:
-            x = torch.relu(layer(x))
+        for layer in self.hidden:
+            x = torch.relu_(layer(x))
         return x
 
     def forward(self, x: Tensor) -> Tensor:
         """Outputs of every agent, ``(A, N, out)``."""
-        out: Tensor = self.layers[-1](self.features(x))
+        out: Tensor = self.output(self.features(x))
         return out
 
     def features_one(self, agent: int, x: Tensor) -> Tensor:
         """Last hidden layer of one agent, ``(N, hidden)``."""
-        for layer in self.layers[:-1]:
+        for layer in self.hidden:
             assert isinstance(layer, StackedLinear)
-            x = torch.relu(layer.one(agent, x))
+            x = torch.relu_(layer.one(agent, x))
         return x
 
     def one(self, agent: int, x: Tensor) -> Tensor:
         """Outputs of one agent, ``(N, out)``."""
-        layer = self.layers[-1]
-        assert isinstance(layer, StackedLinear)
-        return layer.one(agent, self.features_one(agent, x))
+        return self.output.one(agent, self.features_one(agent, x))

@@ -104,9 +104,7 @@ class SwarmPolicy(nn.Module):
 
     def action_head_one(self, agent: int, features: Tensor) -> Tensor:
         """Action logits of one agent from its features ``(N, H)``."""
-        layer = self.actor.layers[-1]
-        assert isinstance(layer, StackedLinear)
-        return layer.one(agent, features)
+        return self.actor.output.one(agent, features)
 
 
 def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
@@ -115,16 +113,31 @@ def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
 
 
 @numba.njit(cache=True)
-def _sample(logits, mask, keys, turns, stream, first_index, out):
+def _sample(logits, mask, keys, turns, stream, agents, attempt, out):
     for row in range(logits.shape[0]):
+        first = (attempt * 64 + agents[row]) * _INDEX_STRIDE
         best = -np.inf
         for k in range(logits.shape[1]):
             if mask[row, k]:
-                unit = uniform4(keys[row], turns[row], stream, first_index + k)
+                unit = uniform4(keys[row], turns[row], stream, first + k)
                 value = logits[row, k] - np.log(-np.log(unit + 1e-17))
                 if value > best:
                     best = value
                     out[row] = k
+
+
+@numba.njit(cache=True)
+def _sample_all(logits, keys, turns, stream, out):
+    for agent in range(logits.shape[0]):
+        first = agent * _INDEX_STRIDE
+        for row in range(logits.shape[1]):
+            best = -np.inf
+            for k in range(logits.shape[2]):
+                unit = uniform4(keys[row], turns[row], stream, first + k)
+                value = logits[agent, row, k] - np.log(-np.log(unit + 1e-17))
+                if value > best:
+                    best = value
+                    out[row, agent] = k
 
 
 def sample_rows(
@@ -133,7 +146,7 @@ def sample_rows(
     keys: NDArray[np.uint64],
     turns: NDArray[np.int64],
     stream: np.uint64,
-    agent: int,
+    agent: int | NDArray[np.int64],
     attempt: int = 0,
 ) -> NDArray[np.int64]:
     """One draw a row from ``softmax(logits)`` over legal entries, by the Gumbel-max trick.
@@ -142,8 +155,24 @@ def sample_rows(
         logits: ``float32 (N, K)``.
         mask: ``bool (N, K)``, at least one True a row.
         keys, turns: ``(N,)``, key the noise together with ``stream``, ``agent`` and ``attempt``.
+        agent: whose draw it is; one for all rows, or ``(N,)``.
     """
     out = np.zeros(logits.shape[0], np.int64)
-    first = (attempt * 64 + agent) * _INDEX_STRIDE
-    _sample(logits, mask, keys, turns, stream, first, out)
+    agents = agent if isinstance(agent, np.ndarray) else np.full(len(out), agent, np.int64)
+    _sample(logits, mask, keys, turns, stream, agents, attempt, out)
+    return out
+
+
+def sample_all(
+    logits: NDArray[np.float32],
+    keys: NDArray[np.uint64],
+    turns: NDArray[np.int64],
+    stream: np.uint64,
+) -> NDArray[np.int64]:
+    """One draw for each agent and row, nothing masked: ``float32 (A, N, K)`` to ``(N, A)``.
+
+    Agent a's draws equal those of ``sample_rows(logits[a], ..., agent=a)``.
+    """
+    out = np.zeros((logits.shape[1], logits.shape[0]), np.int64)
+    _sample_all(logits, keys, turns, stream, out)
     return out

@@ -159,7 +159,7 @@ def salted(keys: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
     return np.array(words, np.uint64)
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def rollout(
     game: VectorGame,
     policy: SwarmPolicy,
@@ -243,7 +243,7 @@ def rollout(
                 (step, int(w), s) for w, s in zip(chosen.tolist(), snapshots, strict=True)
             ]
         auction = game.auction(bids)
-        actions = _act(context, coordination, auction.winners[rows], counter)
+        actions, legal = _act(context, coordination, auction.winners[rows], counter)
         full_actions = np.zeros(n, np.int64)
         full_actions[rows] = np.maximum(actions, 0)
         result = game.act(full_actions)
@@ -253,9 +253,7 @@ def rollout(
             batch.observations[step] = observations
         else:
             batch.observations[:, step] = observations
-        for agent in range(a):
-            mine = winners == agent
-            batch.masks[step, mine] = masks[agent][mine]
+        batch.masks[step, rows] = legal
         batch.active[step, rows] = True
         batch.present[step] = present
         batch.bids[step] = bids
@@ -280,10 +278,11 @@ def _act(
     coordination: Coordination,
     winners: NDArray[np.int64],
     counter: FlopCounter,
-) -> NDArray[np.int64]:
-    """Actions of the winners, ``(n,)``; -1 where the turn is skipped."""
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Actions of the winners, ``(n,)``, -1 where the turn is skipped; and their masks."""
     policy = context.policy
-    actions = np.full(len(winners), -1)
+    logits = np.zeros((len(winners), policy.num_actions), np.float32)
+    masks = np.zeros(logits.shape, np.bool_)
     cost = policy.act_flop if context.features is None else policy.action_head_flop
     for agent in range(policy.num_agents):
         mine = np.flatnonzero(winners == agent)
@@ -291,21 +290,17 @@ def _act(
             continue
         index = torch.from_numpy(mine)
         if context.features is not None:
-            logits = policy.action_head_one(agent, context.features[agent, index])
+            own = policy.action_head_one(agent, context.features[agent, index])
         else:
-            logits = policy.action_logits_one(agent, context.observation_of(agent)[index])
+            own = policy.action_logits_one(agent, context.observation_of(agent)[index])
         if context.messages is not None:
-            logits = coordination.refine(agent, logits, context.messages[index])
-        actions[mine] = sample_rows(
-            logits.numpy(),
-            context.masks[agent][mine],
-            context.keys[mine],
-            context.turns[mine],
-            STREAM_POLICY_ACTION,
-            agent,
-        )
+            own = coordination.refine(agent, own, context.messages[index])
+        logits[mine] = own.numpy()
+        masks[mine] = context.masks[agent][mine]
         counter.add(context.part + "_act", cost * len(mine))
-    return actions
+    actions = sample_rows(logits, masks, context.keys, context.turns, STREAM_POLICY_ACTION, winners)
+    actions[winners < 0] = -1
+    return actions, masks
 
 
 def participation(batch: Batch, bins: int = 12) -> dict[str, list[float]]:

@@ -1,4 +1,4 @@
-"""Strategies without anything to learn: round-robin, random bids, fixed priority, a single agent."""
+"""Strategies with nothing to learn: round-robin, random bids, fixed priority, a single agent."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class GraphOfAgents(Coordination):
         n, a = context.present.shape
         nodes = self._nodes(context)
         features = policy.actor.features(context.observations)
-        logits = policy.actor.layers[-1](features)
+        logits = policy.actor.output(features)
         masks = torch.from_numpy(np.stack(context.masks))
         probs = masked_log_softmax(logits, masks).exp()
         confidence = probs.max(dim=-1).values.T.numpy()

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpt_train.coordination.base import Coordination, register
-from mpt_train.policy import sample_rows
+from mpt_train.policy import sample_all
 from mpt_train.rollout import TurnContext
 from wrappers.rng import STREAM_POLICY_BID
 
@@ -24,13 +24,7 @@ class LearnedBids(Coordination):
                 "this policy was trained without bids; choose another coordination than 'learned'"
             )
         logits, context.features = policy.bid_logits(context.observations)
-        values = logits.numpy()
-        levels = np.zeros((values.shape[1], policy.num_agents), np.int64)
-        anything = np.ones(values.shape[1:], np.bool_)
-        for agent in range(policy.num_agents):
-            levels[:, agent] = sample_rows(
-                values[agent], anything, context.keys, context.turns, STREAM_POLICY_BID, agent
-            )
+        levels = sample_all(logits.numpy(), context.keys, context.turns, STREAM_POLICY_BID)
         levels[~context.present] = 0
         cost = policy.bid_flop * int(context.present.sum())
         context.counter.add(context.part + "_bid", cost)
