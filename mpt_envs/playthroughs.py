@@ -36,7 +36,7 @@ PLAYERS: Final[tuple[Player, ...]] = get_args(Player)
 
 #: Where the files of this project lie, from its root.
 FOLDER: Final = Path("tests/playthroughs")
-SEED: Final = 0
+SEED: Final = 6  # a world in which the expert reaches every goal
 
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -205,7 +205,10 @@ def compare(folder: Path, ids: Sequence[str] | None = None) -> dict[str, str]:
         for player in players(task_id):
             name = file_name(task_id, player)
             path = folder / name
-            old = path.read_text(encoding="utf-8") if path.is_file() else ""
+            if not path.is_file():
+                found[name] = f"--- {path} is missing"
+                continue
+            old = path.read_text(encoding="utf-8")
             new = playthrough(task_id, player)
             if old != new:
                 diff = difflib.unified_diff(

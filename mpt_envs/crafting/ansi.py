@@ -170,9 +170,9 @@ def ansi(
     lines.append(f"{caption:<{wide}}   Section, west to east")
     left += [" " * wide] * (len(right) - len(left))
     lines += [f"{a}   {b}".rstrip() for a, b in zip(left, right, strict=True)]
-    legend = ", ".join(f"{SYMBOLS[b]} {_NAMES[b].replace('_', ' ')}" for b in sorted(used))
+    legend = "  ".join(f"{SYMBOLS[b]} {_NAMES[b].replace('_', ' ')}" for b in sorted(used))
     lines += [
-        f"{_BODY} body, {legend}",
+        f"{_BODY} body  {legend}",
         "",
         *text.state_lines(record),
         *_bid_rows(game, color),
