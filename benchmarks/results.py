@@ -35,7 +35,7 @@ RESULTS = "results.json"
 FORMAT = 1
 """Version of results.json; raised whenever a reader of the old one would misread the new one."""
 
-MILESTONE_PREFIX = "milestone/"
+MILESTONE_PREFIX = "reached_"
 """Metrics with this prefix are success rates of a task's milestones."""
 
 MPT_METHODS = ("mpt-plus", "mpt")

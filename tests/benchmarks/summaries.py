@@ -46,7 +46,7 @@ def evaluation(mean: float, rng: np.random.Generator, solo: bool = False) -> dic
     reached = returns.mean() / 6.0
     metrics = {"return": float(returns.mean()), "turns": 110.0, "illegal": 2.0}
     for i, name in enumerate(MILESTONES):
-        metrics[f"milestone/{name}"] = float(np.clip(reached - i + 0.5, 0.0, 1.0))
+        metrics[f"reached_{name}"] = float(np.clip(reached - i + 0.5, 0.0, 1.0))
     x = np.linspace(0.0, 1.0, 12)
     shift = mean / 60.0
     shares = {
