@@ -63,7 +63,6 @@ from mpt_envs.crafting.goals import MILESTONE_VALUE
 from mpt_envs.crafting.kernel import kernel
 from mpt_envs.crafting.layout import (
     BUDGET,
-    DEPTH,
     FURNACE_INPUT,
     FURNACE_INPUT_COUNT,
     FURNACE_NEAR,
@@ -92,6 +91,7 @@ BID_IDLE: Final = 0.1
 
 _MINING_LAYER: Final = 5  # where to tunnel for iron
 _COAL_LAYER: Final = 7
+_EDGE: Final = 6  # columns from the edge of the world at which a tunnel turns
 _SPARE_PLANKS: Final = 4  # fuel for the case that no coal shows
 _PATIENCE: Final = 0.3  # share of the tick budget that is kept back from the search for coal
 
@@ -108,12 +108,18 @@ def _wants(s, item):
 
 
 @kernel
+def _wants_stone_pickaxe(s):
+    """A goal that needs ore wants it too: it digs twice as fast and lasts twice as long."""
+    return _wants(s, I_STONE_PICKAXE) or _wants(s, I_COAL)
+
+
+@kernel
 def _table_crafts(s, level, furnace):
     """Crafts at a table that are still to come."""
     count = 0
     if _wants(s, I_WOODEN_PICKAXE) and level == 0:
         count += 1
-    if _wants(s, I_STONE_PICKAXE) and level < 2:
+    if _wants_stone_pickaxe(s) and level < 2:
         count += 1
     if _wants(s, I_FURNACE) and not furnace:
         count += 1
@@ -140,7 +146,7 @@ def _sticks_missing(s, level):
     wanted = 0
     if _wants(s, I_WOODEN_PICKAXE) and level == 0:
         wanted += 2
-    if _wants(s, I_STONE_PICKAXE) and level < 2:
+    if _wants_stone_pickaxe(s) and level < 2:
         wanted += 2
     if _wants(s, I_IRON_PICKAXE):
         wanted += 2
@@ -220,7 +226,7 @@ def smith_action(s):
         and s[INVENTORY + I_STICK] >= 2
     )
     stone = (
-        _wants(s, I_STONE_PICKAXE)
+        _wants_stone_pickaxe(s)
         and level == 1
         and s[INVENTORY + I_COBBLESTONE] >= 3
         and s[INVENTORY + I_STICK] >= 2
@@ -295,7 +301,7 @@ def wood_missing(s):
     crafts = _table_crafts(s, level, _has_furnace(s))
     sticks = _sticks_missing(s, level)
     wanted = _planks_wanted(s, level, crafts, sticks)
-    if level == 0 and _wants(s, I_STONE_PICKAXE):
+    if level == 0 and _wants_stone_pickaxe(s):
         wanted += _SPARE_PLANKS
     return max(0, wanted - s[INVENTORY + I_PLANKS] - 4 * s[INVENTORY + I_LOG])
 
@@ -321,7 +327,7 @@ def _cobblestone_missing(s):
     wanted = 0
     if _wants(s, I_COBBLESTONE) and (s[SEEN] >> I_COBBLESTONE & 1) == 0:
         wanted = 1
-    if _wants(s, I_STONE_PICKAXE) and level < 2:
+    if _wants_stone_pickaxe(s) and level < 2:
         wanted += 3
     if _wants(s, I_FURNACE) and not _has_furnace(s):
         wanted += 8
@@ -332,12 +338,24 @@ def _cobblestone_missing(s):
 
 
 @kernel
+def _near_edge(s, direction):
+    """Whether the end of the world is so near that there is little rock ahead."""
+    if direction == 0:
+        return s[Z] < _EDGE
+    if direction == 1:
+        return s[X] >= WIDTH - _EDGE
+    if direction == 2:
+        return s[Z] >= WIDTH - _EDGE
+    return s[X] < _EDGE
+
+
+@kernel
 def _tunnel_direction(s):
     """Straight on, else to the side that leads to the middle, else anywhere; -1: nowhere."""
     heading = s[HEADING]
     if heading < 0:
         heading = _towards_middle(s, 0)
-    if _legal(s, MINER, TUNNEL + heading):
+    if _legal(s, MINER, TUNNEL + heading) and not _near_edge(s, heading):
         return heading
     side = _towards_middle(s, 1 if heading % 2 == 1 else 0)
     for direction in (side, (side + 2) % 4, (heading + 2) % 4):

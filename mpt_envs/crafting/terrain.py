@@ -60,10 +60,10 @@ WATER_LEVEL: Final = 12  # topmost layer of lakes
 LOWEST_GROUND: Final = 9
 HIGHEST_GROUND: Final = 17
 IRON_TOP: Final = 9  # iron lies at or below this layer
-COAL_VEINS: Final = 48
-IRON_VEINS: Final = 40
+COAL_VEINS: Final = 100
+IRON_VEINS: Final = 70
 GRAVEL_POCKETS: Final = 5
-CAVES: Final = 8
+CAVES: Final = 10
 TREE_TRIES: Final = 56
 MIN_TREES: Final = 10  # a world with fewer is drawn again
 MIN_IRON: Final = 40
@@ -390,12 +390,12 @@ def _generate_once(s, b, r64, key):
     iron = 0
     for vein in range(IRON_VEINS):
         word = _draw(key, 1000 + 2 * vein)
-        length = 4 + np.int64((word >> np.uint64(24)) & np.uint64(3))
+        length = 3 + np.int64((word >> np.uint64(24)) & np.uint64(1))
         bits = _draw(key, 1001 + 2 * vein)
         iron += _vein(s, b, word, bits, IRON_TOP, length, IRON_ORE, N_IRON, IRON, MAX_IRON)
     for vein in range(COAL_VEINS):
         word = _draw(key, 1200 + 2 * vein)
-        length = 5 + np.int64((word >> np.uint64(24)) & np.uint64(3))
+        length = 3 + np.int64((word >> np.uint64(24)) & np.uint64(3))
         bits = _draw(key, 1201 + 2 * vein)
         _vein(s, b, word, bits, 14, length, COAL_ORE, N_COAL, COAL, MAX_COAL)
     for attempt in range(TREE_TRIES):
