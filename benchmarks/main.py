@@ -56,10 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name, rest = given[0], given[1:]
     if name not in COMMANDS:
         close = difflib.get_close_matches(name, COMMANDS, n=2)
-        hint = (
-            f"Did you mean {' or '.join(close)}?" if close else f"There are: {', '.join(COMMANDS)}."
-        )
-        print(f"mpt: there is no command {name!r}. {hint} mpt --help explains.", file=sys.stderr)
+        hint = f"did you mean {' or '.join(close)}?" if close else "mpt --help lists them"
+        print(f"mpt: there is no command {name!r}; {hint}", file=sys.stderr)
         return 2
     from mpt_train.cli.console import run
 

@@ -58,8 +58,9 @@ class RunLogger:
                 number under the path of its keys and indices, after the record's ``kind``, e.g.
                 ``train/participation/miner/03``.
         """
-        values = to_plain(record)
-        line = json.dumps({"step": int(step), **values}, allow_nan=False).encode() + b"\n"
+        # The two that readers sort by come first; a step in the record itself does not count.
+        values = {"step": int(step), "kind": "run"} | to_plain(record) | {"step": int(step)}
+        line = json.dumps(values, allow_nan=False).encode() + b"\n"
         with self._explained():
             self._append(line)
             if self._tensorboard:
@@ -194,7 +195,7 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 
 def _scalars(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Tag and value of every number in a record."""
-    kind = record.get("kind", "run")
+    kind = record["kind"]
     for key, value in record.items():
         if key not in ("kind", "step"):
             yield from _flatten(f"{kind}/{key}", value)

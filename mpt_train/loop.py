@@ -165,9 +165,11 @@ class Trainer:
                 bar.update(min(100.0, 100.0 * state.flop / budget) - bar.n)
                 bar.set_postfix({"return": f"{record['return_mean']:.1f}"}, refresh=False)
                 last = self.counter.total >= budget
-                if self.stop.requested or last or state.step % config.checkpoint_every == 0:
+                # Read once: a signal may come at any time, and stopping goes with a checkpoint.
+                stopping = self.stop.requested
+                if stopping or last or state.step % config.checkpoint_every == 0:
                     self._save(logger)
-                if self.stop.requested and not last:
+                if stopping and not last:
                     folder = None if self.run is None else self.run.path
                     raise TrainingInterrupted(folder, state.step, self.stop.signal_number)
         return self._finish()

