@@ -23,6 +23,7 @@ import numpy as np
 from gymnasium import spaces
 
 from wrappers.packing import PackError, generator_from_state, pack, unpack
+from wrappers.rng import STREAM_DOMAIN, as_key, hash4
 
 _API_PAIRS = (("get_state", "set_state"), ("clone_state", "restore_state"))
 
@@ -256,11 +257,27 @@ def set_wrapper_state(env: gymnasium.Env[Any, Any], state: list[int | None]) -> 
         env = env.env
 
 
-def reseed_env(env: gymnasium.Env[Any, Any], key: int) -> bool:
-    """Give the unwrapped environment a new generator; False if it has none."""
-    if _rng(env) is None:
+def set_generator(env: gymnasium.Env[Any, Any], key: int) -> bool:
+    """Put the unwrapped environment's generator to the state that a key stands for.
+
+    Returns:
+        False if the environment has no generator (yet).
+    """
+    generator = _rng(env)
+    if generator is None:
         return False
-    env.np_random = np.random.Generator(np.random.PCG64(key))
+    if generator.bit_generator.state["bit_generator"] != "PCG64":
+        env.np_random = np.random.Generator(np.random.PCG64(key))
+        return True
+    words = [int(hash4(as_key(key), i, STREAM_DOMAIN, 1)) for i in range(4)]
+    # In place and without numpy's seeding: it is done before every step. The increment of a PCG
+    # has to be odd.
+    generator.bit_generator.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": words[0] << 64 | words[1], "inc": words[2] << 64 | words[3] | 1},
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
     return True
 
 

@@ -17,9 +17,12 @@ What the translation decides:
 * *Truncation* by the environment (its `TimeLimit`) ends the task: ``terminated``, with
   ``info["time_limit"] = True``. The game's own turn budget is apart from it.
 * *Seeds*: the environment is reset with 31 bits of ``rng.episode_key(seed, episode)``.
-* *Luck*: Gymnasium environments draw from a generator with a position, not from counters. A
-  restored branch continues the same stream; it shares its luck with the original only as long as
-  both draw alike.
+* *Luck*: Gymnasium environments draw from a generator that has a position, so what is drawn in a
+  turn depends on how much was drawn before. By default (``luck="turn"``) their generator is
+  therefore put to a state keyed by (episode, turn) before each step: the same distribution, and two
+  branches of an episode share their luck turn by turn, as in every domain of this suite.
+  ``luck="stream"`` leaves the generator alone. Neither reaches an environment that has another
+  source of randomness than Gymnasium's ``np_random``.
 * *Snapshots* are exact where the state can be read and written (`wrappers.gymnasium_state`), which
   is tried out on a short random episode when the task is made; else they hold the episode's seed
   and actions, and `restore` plays them again and compares the end. ``snapshot_fidelity`` says which
@@ -43,16 +46,17 @@ from wrappers.flatten import FlatObservation
 from wrappers.gymnasium_state import (
     BUILT_IN,
     StateAdapter,
-    reseed_env,
+    set_generator,
     set_wrapper_state,
     wrapper_state,
 )
 from wrappers.packing import PackError, pack, unpack
-from wrappers.rng import as_key, episode_key
+from wrappers.rng import STREAM_DOMAIN, as_key, episode_key, hash4
 from wrappers.task import Phase, Snapshot, TurnResult, TurnTask, agent_roles
 
 _SEED_BITS = 0x7FFFFFFF
 _PROBE_SEED = 12345
+_SKIPPED = -1
 
 Env = gymnasium.Env[Any, Any]
 
@@ -72,6 +76,8 @@ class GymnasiumTask(TurnTask):
         skip_action: an action, by number or name, that a skipped turn performs.
         snapshot: "auto": exact where possible, else replay; "replay": always replay.
         adapters: state adapters that are tried before the built-in ones.
+        luck: "turn": what is drawn in a turn is keyed by the episode and the turn; "stream": the
+            environment draws as it does by itself.
         success: whether an ended episode counts as a success, from the last step's info, whether
             the environment terminated by itself, and the last reward. Default:
             ``info["is_success"]`` or ``info["success"]`` if given, else terminated by itself with a
@@ -103,6 +109,7 @@ class GymnasiumTask(TurnTask):
         skip_action: int | str | None = None,
         snapshot: Literal["auto", "replay"] = "auto",
         adapters: Sequence[StateAdapter] = (),
+        luck: Literal["turn", "stream"] = "turn",
         success: Callable[[Mapping[str, Any], bool, float], bool] | None = None,
         describe: Callable[[Env], str] | None = None,
         default_max_turns: int | None = None,
@@ -110,6 +117,8 @@ class GymnasiumTask(TurnTask):
     ) -> None:
         if snapshot not in ("auto", "replay"):
             raise ValueError(f'snapshot must be "auto" or "replay", got {snapshot!r}')
+        if luck not in ("turn", "stream"):
+            raise ValueError(f'luck must be "turn" or "stream", got {luck!r}')
         self._factory = _factory(env)
         self.env: Env = env if isinstance(env, gymnasium.Env) else self._factory()
         space = self.env.action_space
@@ -138,6 +147,7 @@ class GymnasiumTask(TurnTask):
         self._flat = FlatObservation(self.env.observation_space)
         self.observation_low, self.observation_high = self._flat.low, self._flat.high
         self.dropped_observations = self._flat.dropped
+        self._luck = luck
         self._success_rule = success
         self._describe = describe
         self._agent_actions = {
@@ -158,10 +168,10 @@ class GymnasiumTask(TurnTask):
         self._vector = np.zeros(self._flat.size, np.float32)
         self._legal: NDArray[np.bool_] | None = None
         self._started = self._terminated = self._solved = False
-        self._steps = 0
+        self._steps = self._turn = self._key = 0
         self._return = 0.0
-        # The episode so far, for replays: how it was reset, then environment steps (numbers) and
-        # changes of the random key (lists of one number).
+        # The episode so far, for replays: the key and options of its reset, then the environment's
+        # actions, skipped turns (`_SKIPPED`) and changes of the key (lists of one number).
         self._start: tuple[int, dict[str, Any] | None] = (0, None)
         self._events: list[int | list[int]] = []
 
@@ -186,14 +196,16 @@ class GymnasiumTask(TurnTask):
                 pack(dict(options))
             except PackError as error:
                 raise TypeError(f"options must be plain data: {error}") from error
-        env_seed = int(episode_key(seed, episode)) & _SEED_BITS
-        self._begin(env_seed, copy.deepcopy(dict(options)) if options else None)
+        self._begin(
+            int(episode_key(seed, episode)), copy.deepcopy(dict(options)) if options else None
+        )
 
-    def _begin(self, env_seed: int, options: dict[str, Any] | None) -> None:
-        observation, info = self.env.reset(seed=env_seed, options=options)
+    def _begin(self, key: int, options: dict[str, Any] | None) -> None:
+        observation, info = self.env.reset(seed=key & _SEED_BITS, options=options)
         self._clear()
         self._started = True
-        self._start = (env_seed, options)
+        self._start = (key, options)
+        self._key = key
         self._take(observation, info)
 
     def observe(self, agent: str) -> NDArray[np.float32]:
@@ -222,14 +234,19 @@ class GymnasiumTask(TurnTask):
         if self._terminated:
             return TurnResult(0.0, True, {"over": True})
         if self._skip_action is None:
+            self._events.append(_SKIPPED)
+            self._turn += 1
             return TurnResult(0.0, False, {})
         return self._step(self._skip_action)
 
     def _step(self, action: int) -> TurnResult:
         """One step of the environment."""
+        if self._luck == "turn":
+            set_generator(self.env.unwrapped, self._turn_key())
         observation, reward, terminated, truncated, info = self.env.step(self._first + action)
         self._take(observation, info)
         self._events.append(action)
+        self._turn += 1
         self._steps += 1
         value = float(reward)
         self._return += value
@@ -240,6 +257,10 @@ class GymnasiumTask(TurnTask):
             if not terminated:
                 facts["time_limit"] = True
         return TurnResult(value, self._terminated, facts)
+
+    def _turn_key(self) -> int:
+        """What is drawn in the running turn follows from this word."""
+        return int(hash4(as_key(self._key), self._turn, STREAM_DOMAIN, 0))
 
     def _take(self, observation: Any, info: Mapping[str, Any]) -> None:
         """Keep what the environment shows; a copy, since some environments reuse their arrays."""
@@ -317,6 +338,8 @@ class GymnasiumTask(TurnTask):
                 "terminated": self._terminated,
                 "solved": self._solved,
                 "steps": self._steps,
+                "turn": self._turn,
+                "key": self._key,
                 "return": self._return,
             }
         )
@@ -344,6 +367,7 @@ class GymnasiumTask(TurnTask):
         self._legal = content["legal"]
         self._terminated, self._solved = content["terminated"], content["solved"]
         self._steps, self._return = content["steps"], content["return"]
+        self._turn, self._key = content["turn"], content["key"]
         self._started = True
 
     def _write_replay(self) -> bytes:
@@ -380,6 +404,9 @@ class GymnasiumTask(TurnTask):
                 self.reseed(event[0])
             elif self._terminated:
                 return
+            elif event == _SKIPPED:
+                self._turn += 1
+                self._events.append(event)
             else:
                 self._step(event)
 
@@ -388,21 +415,30 @@ class GymnasiumTask(TurnTask):
         hasher = hashlib.blake2b(self._vector.tobytes(), digest_size=16)
         legal = b"" if self._legal is None else self._legal.tobytes()
         hasher.update(legal)
-        hasher.update(repr((self._terminated, self._solved, self._steps, self._return)).encode())
+        hasher.update(
+            repr((self._terminated, self._solved, self._steps, self._turn, self._return)).encode()
+        )
         return hasher.hexdigest()
 
     def reseed(self, key: int) -> None:
-        """Continue with another generator: the environment's ``np_random`` is replaced.
+        """Draw what is yet to be drawn from another key (nothing changes for the present one).
 
         Raises:
             MissingCapabilityError: the environment does not use Gymnasium's generator.
         """
         self._check_started()
-        if not reseed_env(self.env.unwrapped, int(as_key(key))):
+        word = int(as_key(key))
+        if word == self._key:
+            return
+        # With luck by turns this only finds out whether there is a generator: it is set again
+        # before each step.
+        if not set_generator(self.env.unwrapped, word):
             raise MissingCapabilityError(
-                f"{self.task_id} has no np_random of its own, so it cannot change its luck"
+                f"{self.task_id} does not draw from Gymnasium's np_random, so its luck cannot be "
+                "changed"
             )
-        self._events.append([int(as_key(key))])
+        self._key = word
+        self._events.append([word])
 
     def clone(self) -> GymnasiumTask:
         """An independent task in the same state."""

@@ -30,7 +30,7 @@ class ParallelView(ParallelEnv[str, Any, Any]):
     ``Discrete(n + 1)``, the last of which is ``wait``. With actions as text (`wrappers.text`) there
     is no mask, and waiting is the empty text.
 
-    Who is asked next is in every agent's ``info["agent_selection"]``.
+    Who is asked next is the one whose mask forbids ``wait``, and `agent_selection`.
 
     Args:
         env: the game or a view of it; owned from now on.
@@ -255,7 +255,7 @@ class ParallelView(ParallelEnv[str, Any, Any]):
     def _infos(self) -> dict[str, dict[str, Any]]:
         infos = {}
         for agent, info in self.env.infos.items():
-            infos[agent] = {**info, "agent_selection": self.agent_selection}
+            infos[agent] = dict(info)
             if "action_mask" in info:
                 infos[agent]["action_mask"] = self._mask(agent, info["action_mask"])
         return infos

@@ -31,7 +31,7 @@ _CUT = "\n[...]\n"
 
 
 class UnicodeText(spaces.Text):
-    """A `gymnasium.spaces.Text` of any characters; samples are printable ASCII.
+    """A `gymnasium.spaces.Text` of any characters; samples are up to 100 of printable ASCII.
 
     Args:
         max_length: length of the longest text, in characters.
@@ -40,6 +40,13 @@ class UnicodeText(spaces.Text):
 
     def __init__(self, max_length: int, seed: int | np.random.Generator | None = None) -> None:
         super().__init__(max_length, min_length=0, charset=string.printable, seed=seed)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        """A random text; arguments as in `gymnasium.spaces.Text.sample`."""
+        if mask is None and probability is None:
+            length = int(self.np_random.integers(min(100, self.max_length) + 1))
+            return super().sample(mask=(length, None))
+        return super().sample(mask, probability)
 
     def contains(self, x: Any) -> bool:
         """Whether it is a text that is short enough."""
