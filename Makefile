@@ -70,5 +70,5 @@ speed: $(INSTALLED)  ## measure the environments' speed
 	$(BIN)/python -m benchmarks.speed $(ARGS)
 
 clean:  ## remove caches and compiled kernels (not the virtual environment)
-	rm -rf build .numba_cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache *.egg-info
+	rm -rf build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache *.egg-info
 	find wrappers mpt_envs mpt_train benchmarks tests -name __pycache__ -prune -exec rm -rf {} +

@@ -8,20 +8,21 @@ turn with a runner-up is called contested.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from wrappers.compiled import kernel
 from wrappers.rng import STREAM_TIE, hash4
 
 TENTHS: tuple[float, ...] = tuple(round(i / 10, 1) for i in range(11))
 """Bid levels 0, 0.1, ... 1: the default."""
 
 CROWDED: tuple[float, ...] = (0.0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98, 0.99)
-"""Bid levels crowded towards 1: a winning bid of b lets credit reach about 1 / (1 - b) turns back."""
+"""Levels crowded towards 1: a winning bid of b lets credit reach about 1 / (1 - b) turns back."""
 
 LEVELS: dict[str, tuple[float, ...]] = {"tenths": TENTHS, "crowded": CROWDED}
 """Named bid levels that `make(bid_levels=...)` and the command line accept."""
@@ -53,7 +54,7 @@ class Auction(NamedTuple):
         return self.runner_up is not None
 
 
-@numba.njit(cache=True)
+@kernel
 def resolve(bids, key, turn):
     """Winner and runner-up of one auction.
 
@@ -78,14 +79,14 @@ def resolve(bids, key, turn):
     return first, second
 
 
-@numba.njit(cache=True)
+@kernel
 def _ranks_before(bids, key, turn, agent, other):
     if bids[agent] != bids[other]:
         return bids[agent] > bids[other]
     return hash4(key, turn, STREAM_TIE, agent) > hash4(key, turn, STREAM_TIE, other)
 
 
-@numba.njit(cache=True)
+@kernel
 def resolve_rows(bids, keys, turns, winners, runners_up):
     """`resolve` for every row of ``bids: int64 (N, A)`` into ``int64 (N,)`` outputs."""
     for row in range(bids.shape[0]):
@@ -108,7 +109,7 @@ def check_levels(levels: str | Sequence[float] | NDArray[np.float64] | None) -> 
             )
         return LEVELS[levels]
     values = tuple(float(level) for level in levels)
-    increasing = all(a < b for a, b in zip(values, values[1:], strict=False))
+    increasing = all(a < b for a, b in itertools.pairwise(values))
     if len(values) < 2 or values[0] != 0.0 or values[-1] > 1.0 or not increasing:
         raise ValueError(
             f"bid levels must be at least two numbers that start at 0, increase strictly and stay "

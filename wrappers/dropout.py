@@ -8,18 +8,17 @@ snapshot meets the same absences.
 
 from __future__ import annotations
 
-import numba
-
+from wrappers.compiled import kernel
 from wrappers.rng import STREAM_DROPOUT, uniform4
 
 
-@numba.njit(cache=True)
+@kernel
 def is_present(key, turn, agent_index, probability):
     """Whether the agent takes part in this turn under the given dropout probability."""
     return uniform4(key, turn, STREAM_DROPOUT, agent_index) >= probability
 
 
-@numba.njit(cache=True)
+@kernel
 def present_rows(keys, turns, probability, out):
     """Fill ``out: bool (N, A)`` with `is_present` for every world and agent."""
     for row in range(out.shape[0]):

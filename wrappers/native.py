@@ -47,7 +47,7 @@ class BatchTask(abc.ABC):
     def reset(
         self, rows: NDArray[np.int64], seeds: NDArray[np.int64], episodes: NDArray[np.int64]
     ) -> None:
-        """Start world ``rows[i]`` anew with ``seeds[i]`` and ``episodes[i]`` (see TurnTask.reset)."""
+        """Start world ``rows[i]`` with ``seeds[i]`` and ``episodes[i]`` (see TurnTask.reset)."""
 
     @abc.abstractmethod
     def observe(self, out: Sequence[NDArray[np.float32]]) -> None:

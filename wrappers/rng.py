@@ -15,8 +15,9 @@ taken after `as_key`.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from wrappers.compiled import inlined, kernel
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MUL1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -37,7 +38,7 @@ STREAM_EXPERT = np.uint64(9)
 STREAM_DOMAIN = 1000
 
 
-@numba.njit(cache=True, inline="always")
+@inlined
 def mix64(word):
     """Finalise one 64-bit word: a bijection whose output bits depend on all input bits."""
     word = (word ^ (word >> _S30)) * _MUL1
@@ -45,7 +46,7 @@ def mix64(word):
     return word ^ (word >> _S31)
 
 
-@numba.njit(cache=True)
+@kernel
 def hash4(key, turn, stream, index):
     """Hash four words to one ``uint64``; every argument is converted to ``uint64``."""
     word = mix64(np.uint64(key) + _GOLDEN)
@@ -54,13 +55,13 @@ def hash4(key, turn, stream, index):
     return mix64((word ^ np.uint64(index)) + _GOLDEN)
 
 
-@numba.njit(cache=True)
+@kernel
 def uniform4(key, turn, stream, index):
     """A float64 in [0, 1) with 53 random bits, keyed like `hash4`."""
     return np.float64(hash4(key, turn, stream, index) >> _S11) * _TO_UNIT
 
 
-@numba.njit(cache=True)
+@kernel
 def gumbel_rows(keys, turns, stream, first_index, out):
     """Fill ``out`` with standard Gumbel noise, a row per world.
 
@@ -78,7 +79,7 @@ def gumbel_rows(keys, turns, stream, first_index, out):
             out[row, column] = -np.log(-np.log(unit + 0.5 * _TO_UNIT))
 
 
-@numba.njit(cache=True)
+@kernel
 def hash_rows(keys, turns, stream, out):
     """Fill ``out: uint64 (N, K)`` with ``hash4(keys[n], turns[n], stream, k)``."""
     for row in range(out.shape[0]):

@@ -177,7 +177,7 @@ class TurnTask(abc.ABC):
         """Start the ``episode``-th episode of ``seed``; both together fix everything.
 
         Args:
-            seed: any int. Domains draw all their randomness from ``rng.episode_key(seed, episode)``.
+            seed: any int. Domains draw all randomness from ``rng.episode_key(seed, episode)``.
             episode: counts the resets since the seed was given.
             options: domain-specific, documented there. Keys that the task does not know are
                 ignored, since PettingZoo's own ``api_test`` passes an arbitrary one.

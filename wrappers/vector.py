@@ -105,7 +105,7 @@ class VectorGame(abc.ABC):
         episodes: Sequence[int] | NDArray[np.int64] | None = None,
         rows: NDArray[np.int64] | None = None,
     ) -> None:
-        """Start episodes: world ``rows[i]`` (default: i) with ``seeds[i]`` (and ``episodes[i]``)."""
+        """Start episodes: world ``rows[i]`` (default i) with ``seeds[i]``, ``episodes[i]``."""
 
     @abc.abstractmethod
     def observe(self) -> list[NDArray[np.float32]]:

@@ -1,0 +1,63 @@
+"""numba's decorator, with a cache on disk that is never stale and that processes may share.
+
+numba keeps what it compiled beside the source file. By itself it notices a change of that file, but
+not of a function or constant that the code took from another one; and two processes that compile
+the same function for different argument types at once may overwrite each other's code. Here every
+entry carries a digest of all the files that the code is made of, and every process writes to files
+of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+
+_FOLDER = Path(__file__).parent
+
+KERNEL_FILES: tuple[Path, ...] = tuple(
+    _FOLDER / name for name in ("auction.py", "dropout.py", "rng.py")
+)
+"""Files of this package that kernels of other packages may be made of."""
+
+
+class Compiler:
+    """Decorators for the compiled functions of a package.
+
+    Args:
+        files: the package's files that its kernels take functions or constants from. Those of
+            `wrappers` always belong to them.
+    """
+
+    def __init__(self, files: Iterable[Path] = ()) -> None:
+        hasher = hashlib.blake2b(digest_size=8)
+        for path in (*KERNEL_FILES, *sorted(files)):
+            hasher.update(path.name.encode())
+            hasher.update(path.read_bytes())
+        self._digest = hasher.hexdigest()
+
+    def kernel(self, function: Callable[..., Any]) -> Any:
+        """Compile a function when it is first called; later processes load it from the cache."""
+        return self._stamped(njit(cache=True)(function))
+
+    def inlined(self, function: Callable[..., Any]) -> Any:
+        """Like `kernel`, for functions of one expression that are pasted into their callers."""
+        return self._stamped(njit(cache=True, inline="always")(function))
+
+    def _stamped(self, dispatcher: Any) -> Any:
+        index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+        # Where numba keeps this elsewhere (or has no place to cache), its own rules apply.
+        if hasattr(index, "_source_stamp") and hasattr(index, "_data_name_pattern"):
+            index._source_stamp = (index._source_stamp, self._digest)
+            stem = index._data_name_pattern.removesuffix("{number:d}.nbc")
+            index._data_name_pattern = f"{stem}{self._digest}-{os.getpid()}-{{number:d}}.nbc"
+        return dispatcher
+
+
+_own = Compiler()
+kernel = _own.kernel
+inlined = _own.inlined
