@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,6 +37,10 @@ DESCRIPTION = description(
       mpt play runs/mine --coordination round-robin
     """
 )
+
+
+# What terminals understand as a colour; files and pipes get the characters alone.
+_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
@@ -143,11 +149,13 @@ def _write_text(
 ) -> None:
     from mpt_train.episode import draw, replay
 
+    colors = file.isatty() and "NO_COLOR" not in os.environ
     print(f"{env.task.task_id}, seed {seed}", file=file)
     for played in replay(env, seed, moves):
         print(describe(played, env.max_turns), file=file)
         if parsed.pictures:
-            print(f"{draw(env, 'ansi', played)}\n", file=file)
+            picture = str(draw(env, "ansi", played))
+            print(f"{picture if colors else _COLORS.sub('', picture)}\n", file=file)
     metrics = {name: number(value) for name, value in env.metrics().items()}
     print(f"\n{table(metrics, '')}", file=file)
 

@@ -22,6 +22,7 @@ from mpt_train.methods import METHODS, method_config
 from mpt_train.run_folder import RunFolder
 from tests.mpt_train.relay import RELAY, register_relay
 from tests.mpt_train.runs import assert_same_run
+from tests.toys import RelayTask
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = [
@@ -346,6 +347,13 @@ def test_play_draws_and_writes_files(mpt: Call, tmp_path: Path) -> None:
     with Image.open(tmp_path / "episode.gif") as picture:
         assert picture.format == "GIF"
         assert getattr(picture, "n_frames", 1) > 5
+
+
+def test_files_and_pipes_get_no_colors(mpt: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RelayTask, "render", lambda *_: "\x1b[38;2;1;2;3;1mwater\x1b[0m here")
+    _, out, _ = mpt("play", RELAY, "--pictures")
+    assert "\nwater here\n" in out
+    assert "\x1b" not in out
 
 
 def test_play_with_other_seeds(mpt: Call) -> None:
