@@ -9,7 +9,8 @@ from torch import Tensor
 
 from mpt_train import coordination as strategies
 from mpt_train.config import TrainConfig
-from mpt_train.coordination.base import Coordination, Shape
+from mpt_train.coordination.base import Coordination, Shape, central_size
+from mpt_train.critic import Critic
 from mpt_train.errors import CheckpointError
 from mpt_train.policy import SwarmPolicy
 from wrappers.vector import VectorGame
@@ -22,14 +23,21 @@ class Agents:
     policy: SwarmPolicy
     coordination: Coordination
     shape: Shape
+    critic: Critic | None = None
 
     def named_parameters(self) -> dict[str, torch.nn.Parameter]:
-        """All parameters: ``policy.*`` and ``coordination.*``."""
-        named = {f"policy.{name}": p for name, p in self.policy.named_parameters()}
-        module = self.coordination.module
-        if module is not None:
-            named |= {f"coordination.{name}": p for name, p in module.named_parameters()}
-        return named
+        """All parameters: ``policy.*``, ``coordination.*`` and ``critic.*``."""
+        modules = {
+            "policy": self.policy,
+            "coordination": self.coordination.module,
+            "critic": self.critic,
+        }
+        return {
+            f"{part}.{name}": parameter
+            for part, module in modules.items()
+            if module is not None
+            for name, parameter in module.named_parameters()
+        }
 
     @torch.no_grad()
     def load(self, tensors: dict[str, Tensor]) -> None:
@@ -66,4 +74,9 @@ def build_agents(config: TrainConfig, game: VectorGame) -> Agents:
         config.network,
         config.seed * 7919,
     )
-    return Agents(policy, strategies.build(config.coordination, config, shape), shape)
+    critic = None
+    if config.action.baseline == "value":
+        inputs = central_size(shape.shared, shape.observation_size, shape.num_agents)
+        critic = Critic(inputs, config.network.critic_hidden, config.seed * 7919 + 3)
+    strategy = strategies.build(config.coordination, config, shape)
+    return Agents(policy, strategy, shape, critic)

@@ -42,6 +42,8 @@ class NetworkConfig:
     bid_hidden: tuple[int, ...] | None = None
     """Hidden layers of the agent's own bid network; None: the bid is a second head on the hidden
     layers of the action network."""
+    critic_hidden: tuple[int, ...] = (64,)
+    """Hidden layers of the central critic that ``action.baseline = "value"`` learns."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +69,15 @@ class ActionLearning:
     """REINFORCE for acting."""
 
     credit: Literal["market", "value", "discounted"] = "market"
-    """What the actor of turn t learns from. "market": (1 - b_t) v_t with v_t = r_t + b_{t+1} v_{t+1}
-    (the paper). "value": v_t, i.e. without the actor's own factor. "discounted": the discounted
-    return, blind to bids."""
+    """What the actor of turn t learns from. "market": (1 - b_t) v_t, where
+    v_t = r_t + b_{t+1} v_{t+1} (the paper). "value": v_t, i.e. without the actor's own factor.
+    "discounted": the discounted return, blind to bids."""
     discount: float = 0.95
     """Of the discounted return."""
-    baseline: Literal["agent", "turn"] = "agent"
-    """What is subtracted from the credit: the agent's mean over the batch (the paper), or the mean
-    over the episodes of the batch at the same turn."""
+    baseline: Literal["agent", "turn", "value"] = "agent"
+    """What is subtracted from the credit: the agent's mean over the batch (the paper), the mean
+    over the episodes of the batch at the same turn, or the prediction of a central critic that is
+    learned on the side (used in training only, also for the advantage that bids learn from)."""
     normalize: bool = False
     """Divide the advantages of each agent by their standard deviation over the batch."""
     entropy: float = 0.0
@@ -99,6 +102,10 @@ class BidLearning:
     pair_weighting: Literal["none", "difference"] = "none"
     """Weight of a pair in the loss: 1 (the paper), or the difference of the two scores, divided by
     the mean difference of the batch."""
+    estimator: Literal["sampled", "marginal"] = "marginal"
+    """What the policy gradient differentiates. "sampled": the log-probability of each agent's own
+    bid. "marginal": the log-probability that the winner wins, over all bids that could have been
+    drawn; the same expected gradient of the return, without the noise of bids that decide nothing."""
     discount: float = 0.95
     """Discount of the return in the policy gradient on bids."""
     entropy: float = 0.0

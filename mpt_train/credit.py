@@ -1,8 +1,8 @@
 """Credit: how the reward of an episode reaches the agent that acted in each turn.
 
-`market_values` is the market's own rule (MPT paper): v_t = r_t + b_{t+1} v_{t+1}, where t + 1 is the
-next turn in which somebody acted; the winner of turn t pays its bid on to the turn before and keeps
-(1 - b_t) v_t. A skipped turn has no actor and takes no share; its reward joins the turn before it.
+`market_values` is the market's own rule (MPT paper): v_t = r_t + b_{t+1} v_{t+1}, where t + 1 is
+the next turn in which somebody acted; the winner of turn t pays its bid on to the turn before and
+keeps (1 - b_t) v_t. A skipped turn has no actor and takes no share; its reward joins the turn before it.
 
 All arrays are ``(T, N)``: turn by world; ``active`` marks turns that were played.
 """
@@ -103,10 +103,21 @@ def advantages(
     winners: NDArray[np.int64],
     active: NDArray[np.bool_],
     num_agents: int,
+    values: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Credit minus its baseline, optionally scaled per agent; 0 where nobody acted."""
+    """Credit minus its baseline, optionally scaled per agent; 0 where nobody acted.
+
+    Args:
+        config: which baseline.
+        credit, winners, active: ``(T, N)``.
+        num_agents: A.
+        values: ``(T, N)`` predicted credit, for the baseline "value".
+    """
     acted = active & (winners >= 0)
     result = np.zeros_like(credit)
+    if config.baseline == "value":
+        assert values is not None
+        result = np.where(acted, credit - values, 0.0)
     if config.baseline == "turn":
         result = subtract_turn_mean(credit, acted)
     for agent in range(num_agents):

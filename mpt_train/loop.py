@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from mpt_train.agents import build_agents
@@ -20,7 +23,13 @@ from mpt_train.branches import BranchPlayer, check_fidelity, choose_turns
 from mpt_train.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
 from mpt_train.cold_start import demonstrate, fit, replay_solo
 from mpt_train.config import TrainConfig
-from mpt_train.credit import discounted_returns, subtract_turn_mean
+from mpt_train.credit import (
+    actor_credit,
+    advantages,
+    discounted_returns,
+    subtract_turn_mean,
+)
+from mpt_train.critic import CREDIT, TEAM, critic_loss
 from mpt_train.errors import CheckpointError, TrainingInterrupted
 from mpt_train.evaluate import BINS, evaluate
 from mpt_train.flops import ADAM_PER_PARAMETER, FlopCounter
@@ -272,14 +281,21 @@ class Trainer:
                 record["pairs"] |= statistics
                 record["loss_preference"] = float(loss.detach())
         branched = time.perf_counter()
+        credit, advantage, team_advantage = self._advantages(batch, losses)
         if bid_step:
-            team = self._team_loss(batch)
+            team = self._team_loss(batch, team_advantage)
             if team is not None:
                 losses.append(config.bids.coefficient * team)
                 record["loss_bid"] = float(team.detach())
         if action_step:
             loss, statistics = action_loss(
-                batch, self.agents.policy, self.agents.coordination, config.action, self.counter
+                batch,
+                self.agents.policy,
+                self.agents.coordination,
+                credit,
+                advantage,
+                config.action.entropy,
+                self.counter,
             )
             losses.append(loss)
             record["loss_action"] = float(loss.detach())
@@ -302,7 +318,32 @@ class Trainer:
         }
         return record
 
-    def _team_loss(self, batch: Batch) -> torch.Tensor | None:
+    def _advantages(
+        self, batch: Batch, losses: list[torch.Tensor]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Credit and advantage of the actors, and the team's advantage, ``(T, N)`` each.
+
+        A critic's own loss is appended to ``losses``.
+        """
+        config, critic = self.config.action, self.agents.critic
+        credit = actor_credit(
+            config, batch.rewards, batch.winning_bids, batch.winners, batch.active
+        )
+        returns = discounted_returns(batch.rewards, batch.active, self.config.bids.discount)
+        if critic is None:
+            values = None
+            team = subtract_turn_mean(returns, batch.active)
+        else:
+            output, values = critic.predict(batch, self.counter)
+            losses.append(critic_loss(output, batch, credit, returns))
+            team = np.where(batch.active, returns - values[:, :, TEAM], 0.0)
+            values = values[:, :, CREDIT]
+        team /= team[batch.active].std() + 1e-6
+        agents = self.agents.policy.num_agents
+        own = advantages(config, credit, batch.winners, batch.active, agents, values)
+        return credit, own, team
+
+    def _team_loss(self, batch: Batch, advantage: NDArray[np.float64]) -> torch.Tensor | None:
         """Policy gradient on the choice of the actor: bids, or the strategy's own parameters."""
         config = self.config.bids
         strategy = self.agents.coordination
@@ -311,13 +352,8 @@ class Trainer:
             return None
         if not learned and strategy.module is None:
             return None
-        returns = discounted_returns(batch.rewards, batch.active, config.discount)
-        advantage = subtract_turn_mean(returns, batch.active)
-        advantage /= advantage[batch.active].std() + 1e-6
         if learned:
-            loss, _ = bid_gradient_loss(
-                batch, self.agents.policy, advantage, config.entropy, self.counter
-            )
+            loss, _ = bid_gradient_loss(batch, self.agents.policy, advantage, config, self.counter)
             return loss
         return strategy.loss(batch, advantage, config.entropy, self.counter)
 
@@ -329,7 +365,7 @@ class Trainer:
             group["lr"] = config.learning_rate * scale
         self._optimizer.zero_grad(set_to_none=True)
         sum(losses, torch.zeros(())).backward()  # type: ignore[no-untyped-call]
-        norm = clip_per_agent(list(self._parameters.values()), config.max_grad_norm)
+        norm = clip_per_agent(self._parameters, config.max_grad_norm)
         self._optimizer.step()
         touched = sum(p.numel() for p in self._parameters.values() if p.grad is not None)
         self.counter.add("update_adam", ADAM_PER_PARAMETER * touched)
@@ -432,23 +468,23 @@ class Trainer:
 
 
 @torch.no_grad()
-def clip_per_agent(parameters: list[torch.nn.Parameter], limit: float) -> float:
-    """Scale gradients so that each agent's norm is at most ``limit``.
+def clip_per_agent(parameters: Mapping[str, torch.nn.Parameter], limit: float) -> float:
+    """Scale gradients so that each network's norm is at most ``limit``.
 
-    Parameters whose first dimension is the agent (`StackedLinear`) are grouped by that dimension's
-    size; the agents of one group are clipped one by one, as independent networks would be.
+    The first dimension of every parameter is the agent (`StackedLinear`). Parameters are grouped
+    by the first part of their name; within a group, each agent is clipped on its own, as
+    independent networks would be.
 
     Returns:
         The largest norm before clipping.
     """
     largest = 0.0
-    groups: dict[int, list[torch.Tensor]] = {}
-    for parameter in parameters:
+    groups: dict[str, list[torch.Tensor]] = {}
+    for name, parameter in parameters.items():
         if parameter.grad is not None:
-            groups.setdefault(parameter.shape[0], []).append(parameter.grad)
+            groups.setdefault(name.split(".", 1)[0], []).append(parameter.grad)
     for gradients in groups.values():
-        squares = [g.flatten(1).square().sum(1) for g in gradients]
-        norms = torch.stack(squares).sum(0).sqrt()
+        norms = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0).sqrt()
         largest = max(largest, float(norms.max()))
         scale = (limit / norms.clamp_min(1e-12)).clamp_max(1.0)
         for gradient in gradients:

@@ -9,9 +9,8 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from mpt_train.branches import Pairs
-from mpt_train.config import ActionLearning
+from mpt_train.config import BidLearning
 from mpt_train.coordination.base import Coordination
-from mpt_train.credit import actor_credit, advantages
 from mpt_train.flops import BACKWARD, FlopCounter
 from mpt_train.policy import SwarmPolicy, masked_log_softmax
 from mpt_train.rollout import Batch
@@ -21,7 +20,9 @@ def action_loss(
     batch: Batch,
     policy: SwarmPolicy,
     coordination: Coordination,
-    config: ActionLearning,
+    credit: NDArray[np.float64],
+    advantage: NDArray[np.float64],
+    entropy_weight: float,
     counter: FlopCounter,
 ) -> tuple[Tensor, dict[str, float]]:
     """REINFORCE on the actions of the turns each agent acted in.
@@ -29,11 +30,17 @@ def action_loss(
     Each agent's loss is a mean over its own turns; the agents' losses are added, which couples
     nothing, since they share no parameter.
 
+    Args:
+        batch: recorded episodes.
+        policy, coordination: as they were when the batch was collected.
+        credit: ``(T, N)`` credit of the actors, for the statistics.
+        advantage: ``(T, N)`` what multiplies the log-probabilities.
+        entropy_weight: of an entropy bonus.
+        counter: operations of the update.
+
     Returns:
         The loss, and statistics of the credit per role.
     """
-    credit = actor_credit(config, batch.rewards, batch.winning_bids, batch.winners, batch.active)
-    advantage = advantages(config, credit, batch.winners, batch.active, policy.num_agents)
     statistics: dict[str, float] = {}
     total = torch.zeros(())
     entropies = []
@@ -51,8 +58,8 @@ def action_loss(
         total = total - (chosen * weight).mean()
         entropy = -(log_probs.exp() * log_probs).sum(-1).mean()
         entropies.append(float(entropy.detach()))
-        if config.entropy:
-            total = total - config.entropy * entropy
+        if entropy_weight:
+            total = total - entropy_weight * entropy
         counter.add("update_action", (1 + BACKWARD) * policy.act_flop * count)
         role = batch.roles[agent]
         statistics[f"credit_mean/{role}"] = float(credit[where].mean())
@@ -87,26 +94,68 @@ def bid_gradient_loss(
     batch: Batch,
     policy: SwarmPolicy,
     advantage: NDArray[np.float64],
-    entropy_weight: float,
+    config: BidLearning,
     counter: FlopCounter,
 ) -> tuple[Tensor, dict[str, float]]:
-    """REINFORCE on every present agent's own bid with the team's advantage of the turn."""
-    total = torch.zeros(())
-    entropies = []
-    for agent in range(policy.num_agents):
-        where = batch.active & batch.present[:, :, agent]
-        count = int(where.sum())
-        if not count:
-            continue
-        logits = policy.bid_logits_one(agent, batch.rows_of(agent, where))
-        log_probs = torch.log_softmax(logits, dim=-1)
-        levels = torch.from_numpy(batch.bids[:, :, agent][where])
-        chosen = log_probs.gather(1, levels[:, None])[:, 0]
-        weight = torch.from_numpy(advantage[where].astype(np.float32))
-        total = total - (chosen * weight).mean()
-        entropy = -(log_probs.exp() * log_probs).sum(-1).mean()
-        entropies.append(float(entropy.detach()))
-        if entropy_weight:
-            total = total - entropy_weight * entropy
-        counter.add("update_bid", (1 + BACKWARD) * policy.bid_flop * count)
-    return total, {"bid_entropy": float(np.mean(entropies)) if entropies else 0.0}
+    """REINFORCE on bids with the team's advantage of the turn, ``(T, N)``.
+
+    The estimator "sampled" weighs the log-probability of every present agent's own bid, "marginal"
+    that of the auction's outcome (`outcome_log_prob`).
+    """
+    where = batch.active
+    rows = (
+        batch.rows_of(0, where)
+        if batch.shared
+        else torch.stack([batch.rows_of(agent, where) for agent in range(policy.num_agents)])
+    )
+    logits, _ = policy.bid_logits(rows)
+    log_probs = torch.log_softmax(logits, dim=-1)
+    present = torch.from_numpy(batch.present[where].T.copy())
+    weight = torch.from_numpy(advantage[where].astype(np.float32))
+    counter.add("update_bid", (1 + BACKWARD) * policy.bid_flop * int(present.sum()))
+    if config.estimator == "marginal":
+        winners = torch.from_numpy(batch.winners[where])
+        loss = -(outcome_log_prob(log_probs, present, winners) * weight).mean()
+    else:
+        levels = torch.from_numpy(batch.bids[where].T.copy())
+        chosen = log_probs.gather(2, levels[:, :, None])[:, :, 0]
+        loss = -(chosen * weight * present).sum(0).mean()
+    entropy = (-(log_probs.exp() * log_probs).sum(-1) * present).sum() / present.sum()
+    if config.entropy:
+        loss = loss - config.entropy * entropy
+    return loss, {"bid_entropy": float(entropy.detach())}
+
+
+def outcome_log_prob(log_probs: Tensor, present: Tensor, winners: Tensor) -> Tensor:
+    """Log-probability of each auction's outcome, over all bids that could have been drawn.
+
+    With independent bids, agent w wins at level l with probability p_w(l) times the integral over
+    u in [0, 1] of prod_{j != w} (P_j(bid < l) + u p_j(l)), where u is w's rank among equal bids
+    (ties are broken uniformly). The integrand is a polynomial in u of degree A - 1, which
+    Gauss-Legendre quadrature integrates exactly. Nobody wins if all bid level 0.
+
+    Args:
+        log_probs: ``(A, n, L)`` of each agent's bid.
+        present: ``bool (A, n)``; who is absent bids level 0.
+        winners: ``int64 (n,)``, -1 where the turn was skipped.
+
+    Returns:
+        ``(n,)``.
+    """
+    agents, _, levels = log_probs.shape
+    silent = torch.zeros(levels)
+    silent[0] = 1.0
+    probs = torch.where(present[:, :, None], log_probs.exp(), silent)
+    below = probs.cumsum(-1) - probs
+    nodes, node_weights = np.polynomial.legendre.leggauss((agents + 1) // 2)
+    skipped = torch.where(present[:, :, None], log_probs, torch.zeros(()))[:, :, 0].sum(0)
+    index = winners.clamp_min(0)
+    own = torch.nn.functional.one_hot(index, agents).T.bool()
+    own_probs = probs[index, torch.arange(len(index)), 1:]
+    win = torch.zeros_like(own_probs)
+    for node, node_weight in zip((nodes + 1) / 2, node_weights / 2, strict=True):
+        factors = below[:, :, 1:] + float(node) * probs[:, :, 1:]
+        others = torch.where(own[:, :, None], torch.ones(()), factors)
+        win = win + float(node_weight) * others.prod(0)
+    won = torch.log((own_probs * win).sum(-1).clamp_min(1e-12))
+    return torch.where(winners >= 0, won, skipped)

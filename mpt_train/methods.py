@@ -31,7 +31,7 @@ class Method:
     config: TrainConfig
 
 
-_DISCOUNTED = ActionLearning(credit="discounted", baseline="turn", normalize=True)
+_DISCOUNTED = ActionLearning(credit="discounted", baseline="value", normalize=True)
 _NO_BIDS = BidLearning(kind="none")
 _SMALL_BIDDER = NetworkConfig(bid_hidden=(32,))
 
@@ -48,7 +48,7 @@ METHODS: dict[str, Method] = {
             method="mpt-plus",
             env=EnvConfig(bid_levels="crowded"),
             network=_SMALL_BIDDER,
-            action=ActionLearning(credit="value", baseline="turn", normalize=True),
+            action=ActionLearning(credit="value", baseline="value", normalize=True),
             bids=BidLearning(kind="policy_gradient"),
             action_steps=0,
         ),

@@ -6,6 +6,7 @@ agents; no weight is shared, and an agent's gradient touches its own slice only.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -55,7 +56,7 @@ class StackedMLP(nn.Module):
     ) -> None:
         super().__init__()
         self.sizes = tuple(sizes)
-        pairs = list(zip(sizes, sizes[1:], strict=False))
+        pairs = list(itertools.pairwise(sizes))
         self.hidden = nn.ModuleList(
             StackedLinear(agents, a, b, math.sqrt(2.0), generator) for a, b in pairs[:-1]
         )

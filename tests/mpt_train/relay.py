@@ -26,7 +26,7 @@ def tiny(method: str, budget_gflop: float = 0.005, **changes: Any) -> TrainConfi
     bid_hidden = (6,) if config.network.bid_hidden else None
     small = dataclasses.replace(
         config,
-        network=NetworkConfig(hidden=(8,), bid_hidden=bid_hidden),
+        network=NetworkConfig(hidden=(8,), bid_hidden=bid_hidden, critic_hidden=(8,)),
         cold_start=ColdStartConfig(episodes=6, epochs=2, batch_size=64),
         eval=EvalConfig(worlds=6, repeats=2, curve_points=2, curve_worlds=4),
         checkpoint_every=2,

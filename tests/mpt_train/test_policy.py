@@ -8,7 +8,9 @@ import torch
 
 from mpt_train.config import NetworkConfig
 from mpt_train.loop import clip_per_agent
-from mpt_train.policy import SwarmPolicy, masked_log_softmax, sample_rows
+from mpt_train.losses import outcome_log_prob
+from mpt_train.policy import SwarmPolicy, masked_log_softmax, sample_all, sample_rows
+from wrappers.auction import resolve_rows
 from wrappers.rng import STREAM_POLICY_ACTION, STREAM_POLICY_BID
 
 
@@ -42,7 +44,7 @@ def test_training_one_agent_leaves_the_others_bit_identical(
     optimizer = torch.optim.Adam(agents.parameters(), lr=0.1)
     loss = agents.action_logits_one(1, x).square().sum() + agents.bid_logits_one(1, x).sum()
     loss.backward()
-    clip_per_agent(list(agents.parameters()), 1.0)
+    clip_per_agent(dict(agents.named_parameters()), 1.0)
     optimizer.step()
     for other in (0, 2):
         assert torch.equal(agents.action_logits_one(other, x), before[other])
@@ -55,7 +57,7 @@ def test_gradients_are_clipped_agent_by_agent() -> None:
     second = torch.nn.Parameter(torch.zeros(2, 1, 1))
     first.grad = torch.tensor([[[3.0], [0], [0]], [[0.3], [0], [0]]])
     second.grad = torch.tensor([[[4.0]], [[0.4]]])
-    assert clip_per_agent([first, second], 1.0) == pytest.approx(5.0)
+    assert clip_per_agent({"policy.a": first, "policy.b": second}, 1.0) == pytest.approx(5.0)
     torch.testing.assert_close(first.grad[:, 0, 0], torch.tensor([0.6, 0.3]))
     torch.testing.assert_close(second.grad[:, 0, 0], torch.tensor([0.8, 0.4]))
 
@@ -103,3 +105,27 @@ def test_masked_log_softmax_gives_no_mass_to_the_illegal() -> None:
     log_probs = masked_log_softmax(logits, torch.tensor([[True, False, True]]))
     torch.testing.assert_close(log_probs.exp().sum(), torch.tensor(1.0))
     assert log_probs[0, 1].exp() == 0
+
+
+@pytest.mark.parametrize("agents", [2, 3, 6])
+def test_outcome_probability_matches_simulated_auctions(agents: int) -> None:
+    """The closed form against the game's own auctions with drawn bids and absences."""
+    generator = torch.Generator().manual_seed(agents)
+    log_probs = torch.log_softmax(torch.randn(agents, 1, 4, generator=generator), -1)
+    present = torch.ones(agents, 1, dtype=torch.bool)
+    if agents > 2:
+        present[1] = False
+    count = 60_000
+    keys = np.arange(count, dtype=np.uint64)
+    turns = np.zeros(count, np.int64)
+    wide = log_probs.expand(agents, count, 4).numpy()
+    bids = sample_all(wide, keys, turns, STREAM_POLICY_BID)
+    bids[:, ~present[:, 0].numpy()] = 0
+    winners, runners_up = np.empty(count, np.int64), np.empty(count, np.int64)
+    resolve_rows(bids, keys, turns, winners, runners_up)
+    total = 0.0
+    for winner in range(-1, agents):
+        predicted = float(outcome_log_prob(log_probs, present, torch.tensor([winner])).exp())
+        total += predicted
+        assert (winners == winner).mean() == pytest.approx(predicted, abs=0.008)
+    assert total == pytest.approx(1.0, abs=1e-5)
