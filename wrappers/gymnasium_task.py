@@ -33,12 +33,14 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.envs.registration import load_env_creator
 from numpy.typing import NDArray
 
 from wrappers.errors import MissingCapabilityError, PhaseError, SnapshotError
@@ -588,12 +590,18 @@ class _FromId:
 
     def __init__(self, env_id: str) -> None:
         self.env_id = env_id
+        module, _, name = env_id.rpartition(":")
+        if module:
+            importlib.import_module(module)
+        entry_point = gymnasium.spec(name).entry_point
+        if isinstance(entry_point, str):
+            entry_point = load_env_creator(entry_point)
+        # Asked of the class, since making an environment twice may be slow.
+        modes = getattr(entry_point, "metadata", {}).get("render_modes", ())
+        self.render_mode = "rgb_array" if "rgb_array" in modes else None
 
     def __call__(self) -> Env:
-        env: Env = gymnasium.make(self.env_id)
-        if "rgb_array" in env.metadata.get("render_modes", ()):
-            env.close()
-            env = gymnasium.make(self.env_id, render_mode="rgb_array")
+        env: Env = gymnasium.make(self.env_id, render_mode=self.render_mode)
         return env
 
 

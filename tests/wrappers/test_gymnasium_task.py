@@ -335,6 +335,14 @@ def test_minigrid_names_its_actions_and_drops_the_mission() -> None:
 
 
 @needs_minigrid
+def test_an_id_may_name_the_module_that_registers_it() -> None:
+    task = GymnasiumTask("minigrid:MiniGrid-Empty-5x5-v0", {"a": [0, 1, 2], "b": [3, 4, 5, 6]})
+    assert "rgb_array" in task.render_modes
+    with pytest.raises(gymnasium.error.Error, match="Nowhere"):
+        GymnasiumTask("Nowhere-v0", {"a": [0]})
+
+
+@needs_minigrid
 def test_minigrid_can_be_solved_and_reports_it() -> None:
     task = GymnasiumTask(_minigrid("MiniGrid-Empty-5x5-v0"), {"t": [0, 1, 3, 4, 5, 6], "m": [2]})
     task.reset(0)
