@@ -593,7 +593,7 @@ class _FromId:
         module, _, name = env_id.rpartition(":")
         if module:
             importlib.import_module(module)
-        entry_point = gymnasium.spec(name).entry_point
+        entry_point: Any = gymnasium.spec(name).entry_point
         if isinstance(entry_point, str):
             entry_point = load_env_creator(entry_point)
         # Asked of the class, since making an environment twice may be slow.
