@@ -34,11 +34,11 @@ class OneAgentTask(TurnTask):
     Args:
         task: the base task; this object owns it from now on.
         shared_observation: whether all roles observe the same vector, so that it is kept once;
-            None asks the task (``task.shared_observation``, False where it is not declared).
+            None takes what the task says.
 
     Attributes:
         base: the base task.
-        shared_observation: True: the one agent has one observation.
+        shared_observation: True: there is one agent.
 
     The action names are the base task's, written ``role.action`` where two roles share a name. The
     observation is the roles' observations one after the other. Of several agents of one role
@@ -57,7 +57,7 @@ class OneAgentTask(TurnTask):
         self.possible_agents = (SOLO,)
         self.roles = ("solo",)
         if shared_observation is None:
-            shared_observation = bool(getattr(task, "shared_observation", False))
+            shared_observation = task.shared_observation
         self._asked_shared = shared_observation
         first = {role: i for i, role in reversed(list(enumerate(task.roles)))}
         self._agents = tuple(task.possible_agents[i] for i in sorted(first.values()))

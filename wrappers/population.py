@@ -49,6 +49,7 @@ class PopulationTask(TurnTask):
         self.render_modes = task.render_modes
         self.observation_low = task.observation_low
         self.observation_high = task.observation_high
+        self.shared_observation = task.shared_observation
         pairs = [
             (f"{role}_{i}", role, original)
             for role, original, count in zip(
@@ -59,11 +60,6 @@ class PopulationTask(TurnTask):
         self.possible_agents = tuple(name for name, _, _ in pairs)
         self.roles = tuple(role for _, role, _ in pairs)
         self._originals = {name: original for name, _, original in pairs}
-
-    @property
-    def shared_observation(self) -> bool:
-        """Whether all agents observe the same vector, as the base task declares it."""
-        return bool(getattr(self.base, "shared_observation", False))
 
     def original(self, agent: str) -> str:
         """The agent of the base task that ``agent`` is a copy of."""

@@ -148,6 +148,7 @@ class TurnTask(abc.ABC):
         default_max_turns: turn budget that the game uses unless told otherwise.
         render_modes: the modes that `render` accepts.
         observation_low, observation_high: bounds of every entry of every observation.
+        shared_observation: whether all agents always observe the same vector.
     """
 
     task_id: str
@@ -159,6 +160,7 @@ class TurnTask(abc.ABC):
     render_modes: tuple[str, ...] = ("ansi", "rgb_array")
     observation_low: float = -float("inf")
     observation_high: float = float("inf")
+    shared_observation: bool = False
 
     # -- spaces ------------------------------------------------------------------------------
 

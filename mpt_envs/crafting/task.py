@@ -53,6 +53,7 @@ class CraftingTask(TurnTask):
     roles = ROLES
     observation_low = -1.0
     observation_high = 1.0
+    shared_observation = True
     feature_names = FEATURE_NAMES
 
     def __init__(self, goal: str = "iron-pickaxe", *, tick_budget: int | None = None) -> None:

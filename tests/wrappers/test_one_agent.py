@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+import mpt_envs
 from tests.toys import RelayTask
 from tests.wrappers.task_batch import TaskBatch
 from wrappers.errors import ActionFormatError, IllegalActionError, PhaseError, SnapshotError
@@ -156,6 +157,25 @@ def test_the_batch_gives_what_the_task_gives(factory: type[RelayTask]) -> None:
     assert solo.spawn(7).num_envs == 7
     solo.restore(0, tasks[3].snapshot())
     assert solo.snapshot(0) == tasks[3].snapshot()
+
+
+def test_native_and_plain_one_agent_games_of_crafting_agree() -> None:
+    """A monolithic policy that was trained on the one is evaluated on the other."""
+    vector = mpt_envs.make("crafting/torch-v0", api="vector", num_envs=2, one_agent=True)
+    game = mpt_envs.make("crafting/torch-v0", one_agent=True)
+    assert vector.action_names == (game.task.action_names(SOLO),)
+    vector.reset([3, 4])
+    generator = np.random.default_rng(0)
+    for row in range(2):
+        game.reset(seed=3 + row)
+        for _ in range(20):
+            vector.restore(np.array([row]), [game.snapshot()])
+            seen = game.observe(SOLO)["observation"]
+            np.testing.assert_array_equal(vector.observe()[0][row], seen)
+            game.step(10)
+            legal = game.observe(SOLO)["action_mask"][11:]
+            np.testing.assert_array_equal(vector.action_masks()[0][row], legal)
+            game.step(11 + int(generator.choice(np.flatnonzero(legal))))
 
 
 def test_the_environment_passes_gymnasiums_checker() -> None:
