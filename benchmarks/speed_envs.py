@@ -1,0 +1,235 @@
+"""Speed of the environments: AEC stepping, vector stepping, snapshots.
+
+The AEC environments are driven by scripts: actions are drawn beforehand, and what is timed is the
+loop ``last(); step(action)`` over them, with the time of an empty loop taken off. So no policy is
+in the numbers. Resets are timed apart. All times are processor time of this thread, so that other
+programs on the machine disturb less.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.noop import NoopAEC
+from benchmarks.timing import Measure, clock
+from wrappers.vector import VectorGame
+
+Script = list[tuple[int, list[int]]]
+"""Episodes: seed, and the actions of every step until the environment ends the episode."""
+
+
+# -- AEC -------------------------------------------------------------------------------------
+
+
+def random_script(env: Any, episodes: int, seed: int = 0, max_steps: int = 100_000) -> Script:
+    """Random legal play, recorded."""
+    rng = np.random.default_rng(seed)
+    script: Script = []
+    for episode in range(episodes):
+        env.reset(seed=seed + episode)
+        actions: list[int] = []
+        while len(actions) < max_steps:
+            observation, _, terminated, truncated, info = env.last()
+            if terminated or truncated:
+                break
+            mask = info.get("action_mask")
+            if mask is None and isinstance(observation, dict):
+                mask = observation["action_mask"]
+            if mask is None:
+                actions.append(int(rng.integers(env.action_space(env.agent_selection).n)))
+            else:
+                actions.append(int(rng.choice(np.flatnonzero(mask))))
+            env.step(actions[-1])
+        script.append((seed + episode, actions))
+    return script
+
+
+def aec_rate(env: Any, script: Script) -> Measure:
+    """Steps a second of ``last(); step(action)``, resets left out."""
+    steps = sum(len(actions) for _, actions in script)
+
+    def measure() -> float:
+        seconds = 0.0
+        for seed, actions in script:
+            env.reset(seed=seed)
+            last, step = env.last, env.step
+            start = clock()
+            for action in actions:
+                last()
+                step(action)
+            seconds += clock() - start
+            start = clock()
+            for _ in actions:
+                pass
+            seconds -= clock() - start
+        return steps / seconds
+
+    return measure
+
+
+def reset_time(env: Any, script: Script) -> Measure:
+    """Microseconds of a reset with a new seed."""
+    seeds = [seed for seed, _ in script]
+
+    def measure() -> float:
+        start = clock()
+        for seed in seeds:
+            env.reset(seed=seed)
+        return 1e6 * (clock() - start) / len(seeds)
+
+    return measure
+
+
+def noop_like(env: Any) -> NoopAEC:
+    """The environment that does nothing, with the agents and sizes of another one."""
+    agent = env.possible_agents[0]
+    size = env.observation_space(agent)["observation"].shape[0]
+    return NoopAEC(len(env.possible_agents), size, int(env.action_space(agent).n))
+
+
+def connect_four() -> Any | None:
+    """PettingZoo's raw connect_four; None where what it needs is not installed."""
+    try:
+        from pettingzoo.classic.connect_four import connect_four as module
+    except ImportError:
+        return None
+    return module.raw_env()
+
+
+# -- vector ----------------------------------------------------------------------------------
+
+
+@numba.njit(cache=True)
+def pick_legal(
+    mask: NDArray[np.bool_],
+    winners: NDArray[np.int64],
+    agent: int,
+    words: NDArray[np.int64],
+    out: NDArray[np.int64],
+) -> None:
+    """A random legal action in the rows that ``agent`` has won."""
+    for row in range(mask.shape[0]):
+        if winners[row] != agent:
+            continue
+        legal = 0
+        for action in range(mask.shape[1]):
+            legal += mask[row, action]
+        left = words[row] % max(legal, 1)
+        for action in range(mask.shape[1]):
+            if mask[row, action]:
+                if left == 0:
+                    out[row] = action
+                    break
+                left -= 1
+
+
+@dataclass
+class VectorPlay:
+    """Random play of a vector game, finished worlds starting again with new seeds.
+
+    Attributes:
+        game: what is played.
+        drawing: seconds that went into drawing bids and actions, a part of all.
+    """
+
+    game: VectorGame
+    drawing: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._rng = np.random.default_rng(0)
+        self._seed = 0
+        self._start(np.arange(self.game.num_envs))
+
+    def turns(self, steps: int) -> int:
+        """Play some turns in every world, observations and masks included.
+
+        Returns:
+            Turns played, over all worlds.
+        """
+        game, rng = self.game, self._rng
+        shape = (game.num_envs, game.num_agents)
+        levels = len(game.bid_levels)
+        actions = np.zeros(game.num_envs, np.int64)
+        for _ in range(steps):
+            game.observe()
+            masks = game.action_masks()
+            start = clock()
+            bids = rng.integers(0, levels, shape)
+            words = rng.integers(0, 1 << 30, game.num_envs)
+            self.drawing += clock() - start
+            winners = game.auction(bids).winners
+            start = clock()
+            for agent, mask in enumerate(masks):
+                pick_legal(mask, winners, agent, words, actions)
+            self.drawing += clock() - start
+            game.act(actions)
+            if not game.active.all():
+                self._start(np.flatnonzero(~game.active))
+        return steps * game.num_envs
+
+    def _start(self, rows: NDArray[np.int64]) -> None:
+        seeds = np.arange(self._seed, self._seed + len(rows))
+        self._seed += len(rows)
+        self.game.reset(seeds, rows=rows)
+
+
+def vector_rate(play: VectorPlay, steps: int) -> Measure:
+    """Turns a second of all worlds together; everything counts, also drawing and resets."""
+
+    def measure() -> float:
+        start = clock()
+        turns = play.turns(steps)
+        return turns / (clock() - start)
+
+    return measure
+
+
+# -- snapshots -------------------------------------------------------------------------------
+
+
+def states_of(env: Any, script: Script, every: int) -> list[Any]:
+    """Snapshots along the first episode of a script."""
+    seed, actions = script[0]
+    env.reset(seed=seed)
+    states = []
+    for index, action in enumerate(actions):
+        if index % every == 0:
+            states.append(env.snapshot())
+        env.step(action)
+    return states
+
+
+def snapshot_time(env: Any, states: list[Any], loops: int) -> Measure:
+    """Microseconds of a restore and a snapshot together, over states of a whole episode."""
+
+    def measure() -> float:
+        restore, snapshot = env.restore, env.snapshot
+        start = clock()
+        for _ in range(loops):
+            for state in states:
+                restore(state)
+                snapshot()
+        return 1e6 * (clock() - start) / (loops * len(states))
+
+    return measure
+
+
+def deepcopy_time(env: Any, states: list[Any]) -> Measure:
+    """Microseconds of ``copy.deepcopy`` of the whole environment, over the same states."""
+
+    def measure() -> float:
+        seconds = 0.0
+        for state in states:
+            env.restore(state)
+            start = clock()
+            copy.deepcopy(env)
+            seconds += clock() - start
+        return 1e6 * seconds / len(states)
+
+    return measure
