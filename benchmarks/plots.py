@@ -519,11 +519,15 @@ def draw_participation(comparison: Comparison, folder: Path) -> Plot | None:
     handles = [
         Patch(color=ROLE_COLOURS[i % len(ROLE_COLOURS)], label=role) for i, role in enumerate(roles)
     ]
-    handles.append(Patch(facecolor="white", edgecolor=GREY, hatch="////", label="nobody (skipped)"))
+    if any(
+        _gap(participation(m, when)) > 0.01 for m in methods for when in ("cold_start", "final")
+    ):
+        handles.append(Patch(facecolor="white", edgecolor=GREY, hatch="////", label="no turn left"))
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=9.5)
     caption = (
-        "Share of turns in which each role acts, from the first turn of an episode (left) to the "
-        "last (right): before training (cold start) and after it; mean over training seeds."
+        "Share of each role among the agents that act, from the first turn of an episode (left) to "
+        "the last one of the turn budget (right): before training (cold start) and after it; mean "
+        "over training seeds. A monolithic policy has no roles and is left out."
     )
     return _save(
         figure,
@@ -533,6 +537,11 @@ def draw_participation(comparison: Comparison, folder: Path) -> Plot | None:
         caption,
         {"roles": roles, "methods": numbers},
     )
+
+
+def _gap(shares: Mapping[str, NDArray[np.float64]]) -> float:
+    """Largest share of a part of the episode that belongs to no role."""
+    return float(np.max(1.0 - np.sum(list(shares.values()), axis=0)))
 
 
 def _draw_shares(axes: Axes, shares: Mapping[str, NDArray[np.float64]], roles: list[str]) -> None:

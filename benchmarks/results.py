@@ -442,13 +442,13 @@ def learning_curve(method: MethodResult, points: int = 60) -> Curve:
 
 
 def participation(method: MethodResult, when: str) -> dict[str, NDArray[np.float64]]:
-    """Share of turns in which each role acts, by part of the episode; mean over seeds.
+    """Share of each role among the acting agents, by part of the episode; mean over seeds.
 
     Args:
         when: "cold_start" or "final".
 
     Returns:
-        ``float64 (B,)`` per role; what is missing to 1 was skipped.
+        ``float64 (B,)`` per role; what is missing to 1 are parts that no episode reached.
     """
     evaluations = [run.summary[when]["participation"] for run in method.runs]
     return {

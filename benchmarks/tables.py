@@ -61,6 +61,8 @@ def with_interval(interval: Interval, digits: int = 1) -> str:
 
 def percent(interval: Interval) -> str:
     """A share with its half-width in percentage points."""
+    if math.isnan(interval.mean):
+        return "-"
     half = interval.half_width
     mean = f"{100 * interval.mean:.0f}"
     return f"{mean} %" if half is None else f"{mean} ± {100 * half:.0f} %"
@@ -242,15 +244,19 @@ def _wrapped(lines: Sequence[str]) -> str:
 
 def as_text(comparison: Comparison) -> str:
     """Everything for the terminal."""
+    if not comparison.trained:
+        return (
+            "\n\n".join(
+                [title(comparison), "No run has finished.", _wrapped(notes(comparison)[1:])]
+            ).rstrip()
+            + "\n"
+        )
     parts = [title(comparison)]
     for index, (heading, table) in enumerate(all_tables(comparison)):
         parts.append(plain(table) if index == 0 else f"{heading}\n{plain(table)}")
         if index == 0:
             parts.append(_wrapped(notes(comparison)))
-    if len(parts) == 1:
-        parts.append("No run has finished.")
-        parts.append(_wrapped(notes(comparison)[1:]))
-    return "\n\n".join(parts).rstrip() + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def as_markdown(comparison: Comparison) -> str:
