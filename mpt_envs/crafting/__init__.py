@@ -2,8 +2,8 @@
 
 `make_task` gives one world as a turn task, `make_batch` many worlds stepped by the same compiled
 rules. Files: `facts` (numbers of Minecraft), `layout` (the record of a world), `terrain`,
-`perception`, `rules`, `observation`, `goals`, `expert`, then `task` and `batch`; `text`, `render` and
-`ansi` show a record to people and language models.
+`perception`, `rules`, `observation`, `goals`, `expert`, then `task` and `batch`; `text`, `render`
+and `ansi` show a record to people and language models.
 """
 
 from __future__ import annotations

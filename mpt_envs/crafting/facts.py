@@ -16,8 +16,8 @@ import numpy as np
 TICKS_PER_SECOND: Final = 20
 
 # --- blocks -------------------------------------------------------------------------------------
-# The order carries meaning, so that a test is one comparison: ids up to WATER can be walked through,
-# ids up to LEAVES can be seen through, ids from BEDROCK on can never be dug.
+# The order carries meaning, so that a test is one comparison: ids up to WATER can be walked
+# through, ids up to LEAVES can be seen through, ids from BEDROCK on can never be dug.
 AIR: Final = 0
 WATER: Final = 1
 LEAVES: Final = 2
@@ -128,8 +128,8 @@ class BlockFact(NamedTuple):
     drop: int
 
 
-# Blocks that are not listed cannot be dug. Gravel drops flint instead of itself in one of ten cases.
-# Leaves drop saplings and apples in Minecraft; no recipe here uses them, so they drop nothing.
+# Blocks that are not listed cannot be dug. Gravel drops flint instead of itself in one of ten
+# cases. Leaves drop saplings and apples in Minecraft; no recipe here uses them: they drop nothing.
 BLOCK_FACTS: Final = {
     LEAVES: BlockFact(20, False, 0, NO_ITEM),
     GRASS: BlockFact(60, False, 0, I_DIRT),

@@ -6,9 +6,9 @@ natural ground, and one byte per block. A thousand worlds are one C-contiguous u
 the row and a restore is one assignment.
 
 Rules are compiled functions of two views of the same row: `s`, the row as int32, indexed by the
-scalar names below, and `b`, the row as uint8, indexed by a *cell*: the byte offset of a block in the
-row. So a position is one integer, the neighbours of a cell are `cell + STEP_...`, and a column of
-blocks is contiguous. Cell 0 is never a block and stands for "none".
+scalar names below, and `b`, the row as uint8, indexed by a *cell*: the byte offset of a block in
+the row. So a position is one integer, the neighbours of a cell are `cell + STEP_...`, and a column
+of blocks is contiguous. Cell 0 is never a block and stands for "none".
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ EVENT_FIELDS: Final = 4
 
 # Entities, so that nothing has to search the blocks. A count, then as many cells.
 MAX_TREES: Final = 40
-MAX_COAL: Final = 96
-MAX_IRON: Final = 64
+MAX_COAL: Final = 128
+MAX_IRON: Final = 96
 MAX_OUTCROPS: Final = 56
 N_TREES: Final = 176
 N_COAL: Final = 177

@@ -69,7 +69,7 @@ from mpt_envs.crafting.facts import (
     TUNNEL,
     WATER,
 )
-from mpt_envs.crafting.goals import GOAL_ITEM, MILESTONE_VALUE, MILESTONES
+from mpt_envs.crafting.goals import MILESTONES
 from mpt_envs.crafting.kernel import kernel
 from mpt_envs.crafting.layout import (
     ABOVE,
@@ -88,7 +88,6 @@ from mpt_envs.crafting.layout import (
     FURNACE_OUTPUT_COUNT,
     FURNACE_PROGRESS,
     GIVEN_UP,
-    GOAL,
     HEADING,
     HEIGHT,
     INVENTORY,
@@ -158,7 +157,7 @@ _AFFORDANCES: Final = (
     (SMITH, CRAFT_STONE_BRICKS, "craft_stone_bricks"),
 )
 
-_STACK_ITEMS: Final = np.array([(i + (-1, -1))[:3] for i, _ in _STACKS], dtype=np.int64)
+_STACK_ITEMS: Final = np.array([(*i, -1, -1)[:3] for i, _ in _STACKS], dtype=np.int64)
 _STACK_SCALE: Final = np.array([1.0 / cap for _, cap in _STACKS], dtype=np.float32)
 _MILESTONES: Final = np.array(MILESTONES, dtype=np.int64)
 _AFFORDANCE_ROLE: Final = np.array([role for role, _, _ in _AFFORDANCES], dtype=np.int64)
@@ -317,4 +316,3 @@ def write_observation(s: NDArray[np.int32], out: NDArray[np.float32]) -> None:
 
 
 assert TABLE_CELL + 1 == FURNACE_CELL and TABLE_NEAR + 1 == FURNACE_NEAR
-assert GOAL_ITEM.shape[0] == MILESTONE_VALUE.shape[0] and GOAL > 0 and FURNACE_OUTPUT > 0

@@ -1,12 +1,12 @@
 """What the body perceives: rays, walkable steps, nearest visible targets, legal actions.
 
 `perceive` writes the perceived fields of a record (see `layout`) from its blocks, entities and
-position. They are a pure function of the rest of the record; rules call it whenever the body moved or
-a block changed, and everything else (masks, observations, experts, text) only reads the fields.
+position. They are a pure function of the rest of the record; rules call it whenever the body moved
+or a block changed, and everything else (masks, observations, experts, text) only reads the fields.
 
-The body sees a block when it lies within `SIGHT` of the eyes and a straight line from the eyes meets
-its centre, or the centre of one of its faces, before anything opaque. Leaves and water are seen
-through.
+The body sees a block when it lies within `SIGHT` of the eyes and a straight line from the eyes
+meets its centre, or the centre of one of its faces, before anything opaque. Leaves and water are
+seen through.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ _FUEL_ITEMS: Final = np.array(FUELS, dtype=np.int64)
 
 
 def _near_offsets() -> np.ndarray:
-    """Offsets (dx, dy, dz) around the feet, nearest to the eyes first: where stone is looked for."""
+    """Offsets (dx, dy, dz) from the feet where stone is looked for, nearest to the eyes first."""
     found = [
         (dx, dy, dz)
         for dx in range(-2, 3)
@@ -303,10 +303,10 @@ def is_marked(s, cell):
     """Whether a target is given up for now."""
     if s[MARK_UNTIL] <= s[TICK]:
         return False
+    marked = False
     for k in range(N_MARKS):
-        if s[MARKS + 2 * k] == cell and s[MARKS + 2 * k + 1] > s[TICK]:
-            return True
-    return False
+        marked |= s[MARKS + 2 * k] == cell and s[MARKS + 2 * k + 1] > s[TICK]
+    return marked
 
 
 @kernel
@@ -420,18 +420,16 @@ def set_masks(s):
         if s[WALK_STEPS + direction] > 0:
             logger |= 1 << (EXPLORE + direction)
         low, high = s[NEAR_FEET + direction], s[NEAR_HEAD + direction]
-        if low < TABLE and high < TABLE and low != WATER and high != WATER:
-            if low >= LEAVES or high >= LEAVES:
-                miner |= 1 << (TUNNEL + direction)
+        dry = low < TABLE and high < TABLE and low != WATER and high != WATER
+        if dry and (low >= LEAVES or high >= LEAVES):
+            miner |= 1 << (TUNNEL + direction)
     if s[DEPTH] >= 2:
         above = s[ABOVE]
         if above <= WATER:
             if filler_count(s) > 0:
                 logger |= 1 << CLIMB
         elif above < BEDROCK:
-            drops = (above >= GRASS and above <= SAND) or (
-                level > 0 and (above == STONE or above == COBBLESTONE)
-            )
+            drops = above in (GRASS, DIRT, SAND) or (level > 0 and above in (STONE, COBBLESTONE))
             if drops or filler_count(s) > 0:
                 logger |= 1 << CLIMB
     s[MASKS + LOGGER] = logger
@@ -617,6 +615,3 @@ def perceive(s, b):
     s[TABLE_NEAR] = _station(s, b, feet, np.int64(s[TABLE_CELL]))
     s[FURNACE_NEAR] = _station(s, b, feet, np.int64(s[FURNACE_CELL]))
     set_masks(s)
-
-
-assert DIRT == GRASS + 1 and SAND == GRASS + 2

@@ -53,7 +53,6 @@ from mpt_envs.crafting.facts import (
     I_FLINT,
     I_FURNACE,
     I_GRAVEL,
-    I_IRON_INGOT,
     I_IRON_ORE,
     I_IRON_PICKAXE,
     I_LOG,
@@ -99,7 +98,6 @@ from mpt_envs.crafting.facts import (
     SMELT_STONE,
     SMELT_TICKS,
     SMELTS_TO,
-    SMITH,
     STONE,
     SWIM_MILLITICKS,
     TABLE,
@@ -120,7 +118,6 @@ from mpt_envs.crafting.layout import (
     BLOCKED,
     BUDGET,
     COAL,
-    DEPTH,
     DONE,
     DONE_DEATH,
     DONE_GOAL,
@@ -220,7 +217,6 @@ from mpt_envs.crafting.perception import (
     DIRECTION,
     REACH_SQUARED,
     choose_fuel,
-    clear_line,
     eye_distance_squared,
     fuel_needed,
     perceive,
@@ -408,9 +404,9 @@ def dig(s, b, cell):
             add_event(s, EVENT_TOOL_BROKE, tool, 1)
     drop = np.int64(DROP[block])
     if drop != NO_ITEM and level >= LEVEL[block]:
-        if block == GRAVEL:
-            if uniform4(get_key(s), s[TURN], STREAM_GRAVEL, cell) < FLINT_CHANCE:
-                drop = I_FLINT
+        luck = uniform4(get_key(s), s[TURN], STREAM_GRAVEL, cell) if block == GRAVEL else 1.0
+        if luck < FLINT_CHANCE:
+            drop = I_FLINT
         gain(s, drop, 1)
     b[cell] = AIR
     if block == LOG:
@@ -908,7 +904,7 @@ def _miner(s, b, action):
 
 @kernel
 def _smith(s, b, action):
-    """One of the Smith's decisions; returns whether the body or a block may have moved."""
+    """One of the Smith's decisions."""
     if action == CRAFT_PLANKS:
         _craft(s, I_PLANKS)
     elif action == CRAFT_STICKS:
@@ -949,10 +945,9 @@ def _smith(s, b, action):
         if go_to(s, b, np.int64(s[TABLE_CELL]), 4):
             _clear_leaves(s, b, np.int64(s[TABLE_CELL]))
             _dig_and_tell(s, b, np.int64(s[TABLE_CELL]))
-    elif action == PICK_UP_FURNACE:
-        if go_to(s, b, np.int64(s[FURNACE_CELL]), 5):
-            _clear_leaves(s, b, np.int64(s[FURNACE_CELL]))
-            _dig_and_tell(s, b, np.int64(s[FURNACE_CELL]))
+    elif action == PICK_UP_FURNACE and go_to(s, b, np.int64(s[FURNACE_CELL]), 5):
+        _clear_leaves(s, b, np.int64(s[FURNACE_CELL]))
+        _dig_and_tell(s, b, np.int64(s[FURNACE_CELL]))
 
 
 @kernel
@@ -1043,10 +1038,7 @@ def act(s, b, role, action):
     else:
         _smith(s, b, action)
         dug = (
-            action == PLACE_TABLE
-            or action == PLACE_FURNACE
-            or action == PICK_UP_TABLE
-            or action == PICK_UP_FURNACE
+            action in (PLACE_TABLE, PLACE_FURNACE, PICK_UP_TABLE, PICK_UP_FURNACE)
             or s[LAST_OUTCOME] == OUTCOME_BLOCKED
         )
     return _finish(s, b, tick, seen, feet, dug, marked)
@@ -1076,7 +1068,3 @@ def begin(s, b, r64, goal, budget, key):
     s[LAST_ACTION] = -1
     _clear_furnace(s)
     perceive(s, b)
-
-
-assert SMITH == 2 and DEPTH > 0 and clear_line is not None and PICKAXES[0] == I_WOODEN_PICKAXE
-assert I_IRON_INGOT < N_ITEMS and PICKAXES[1] == I_STONE_PICKAXE and I_STICK < N_ITEMS

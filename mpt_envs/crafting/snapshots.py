@@ -1,4 +1,4 @@
-"""Checks of a snapshot's payload before it becomes a record: compiled rules trust what they read."""
+"""Checks of a snapshot's payload before it becomes a record: the compiled rules trust it."""
 
 from __future__ import annotations
 
