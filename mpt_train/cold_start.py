@@ -108,7 +108,6 @@ def _play(
         roles=game.roles,
         max_turns=game.max_turns,
     )
-    levels = game.bid_levels
     step = 0
     while game.active.any():
         rows = np.flatnonzero(game.active)
@@ -117,7 +116,9 @@ def _play(
         if script is None:
             assert config is not None
             wanted, expert_actions = game.expert()
-            bids = np.abs(wanted[:, :, None] - levels).argmin(axis=2)
+            # The expert's bid says how eager it is, not how far credit should reach: it counts on
+            # the scale of the levels' order, whatever they are.
+            bids = np.rint(wanted * top).astype(np.int64)
             for row in rows:
                 if uniform4(game.keys[row], step, STREAM_EXPERT, 0) < config.bid_noise:
                     for agent in range(a):
