@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import time
@@ -35,7 +36,9 @@ def prepare(configs: list[dict[str, Any]]) -> float:
             ),
             eval=dataclasses.replace(config.eval, worlds=2, repeats=1, curve_worlds=2),
         )
-        Trainer(small).train()
+        # What is wrong with one configuration is reported by its own runs, not here for all.
+        with contextlib.suppress(Exception):
+            Trainer(small).train()
     return time.perf_counter() - started
 
 
