@@ -147,7 +147,9 @@ def plan_of(config: CompareConfig) -> Plan:
         out=choose_folder(config.out, stem, config.resume),
         jobs=jobs,
         resume=config.resume,
-        command=_command(config),
+        command=command_line(
+            f"mpt compare {config.task}", dataclasses.replace(config, task=CompareConfig.task)
+        ),
     )
 
 
@@ -179,12 +181,17 @@ def choose_folder(out: Path | None, stem: str, resume: bool) -> Path:
     return RESULTS / f"{stem}-{stamp}"
 
 
-def _command(config: CompareConfig) -> str:
-    """The command line that asks for the same results, wherever they are written."""
-    words: list[Any] = ["mpt", "compare", config.task]
+def command_line(program: str, config: Any) -> str:
+    """The command line that asks for the same results, wherever they are written.
+
+    Args:
+        program: its first words.
+        config: a dataclass of options; only those that are not at their defaults are named.
+    """
+    words: list[Any] = program.split()
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
-        if field.name in ("task", "out", "jobs", "resume") or value == field.default:
+        if field.name in ("out", "jobs", "resume") or value == field.default:
             continue
         words.append("--" + field.name.replace("_", "-"))
         if isinstance(value, tuple):

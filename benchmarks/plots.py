@@ -7,7 +7,7 @@ a picture shown 800 pixels wide.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,13 +116,16 @@ def draw_all(comparison: Comparison, folder: Path) -> list[Plot]:
         return []
     folder.mkdir(parents=True, exist_ok=True)
     plots = []
-    for draw in (
+    drawings: tuple[Callable[[Comparison, Path], Plot | None], ...] = (
         draw_learning_curves,
         draw_final_returns,
         draw_swap,
         draw_participation,
         draw_milestones,
-    ):
+    )
+    if comparison.kind == "ablation":
+        drawings = (draw_ablation,)
+    for draw in drawings:
         with mpl.rc_context(_RC):
             plot = draw(comparison, folder)
         if plot is not None:
@@ -392,6 +395,59 @@ def _errorbar(axes: Axes, interval: Interval, place: float, colour: str, marker:
         capthick=1.6,
         zorder=4,
     )
+
+
+# -- ablation --------------------------------------------------------------------------------
+
+
+def draw_ablation(comparison: Comparison, folder: Path) -> Plot | None:
+    """Return of each variant, by group; a line marks the group's base configuration."""
+    groups: dict[str, list[MethodResult]] = {}
+    for method in comparison.trained:
+        groups.setdefault(method.group, []).append(method)
+    sizes = [len(methods) for methods in groups.values()]
+    figure = _figure(8.0, 0.9 + 0.7 * len(sizes) + 0.34 * sum(sizes))
+    panels = figure.subplots(
+        len(groups), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": sizes}
+    )
+    accent = STYLES["mpt-plus"][0]
+    numbers: dict[str, Any] = {}
+    for axes, (group, methods) in zip(panels[:, 0], groups.items(), strict=True):
+        first = next(m for m in comparison.methods if m.group == group)
+        if first.runs:
+            base = summarize_method(first).final
+            axes.axvline(base.mean, color=accent, linewidth=1.0, zorder=1)
+            if base.low is not None and base.high is not None:
+                axes.axvspan(base.low, base.high, color=accent, alpha=0.1, linewidth=0)
+        for place, method in enumerate(methods):
+            row = summarize_method(method)
+            values = list(method.final_returns.values())
+            is_base = method is first
+            _errorbar(axes, row.final, place, accent if is_base else INK, "D" if is_base else "o")
+            axes.plot(
+                values,
+                np.full(len(values), place + 0.3),
+                marker="|",
+                markersize=5,
+                color=GREY,
+                linestyle="none",
+            )
+            numbers[method.name] = {
+                "final": row.final.to_json(),
+                "final_by_seed": method.final_returns,
+            }
+        axes.set_yticks(range(len(methods)), [m.title for m in methods])
+        axes.set_ylim(len(methods) - 0.4, -0.6)
+        axes.set_title(group, fontsize=10.5)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(False, axis="y")
+    panels[-1, 0].set_xlabel("return on held-out worlds")
+    caption = (
+        "Return on held-out worlds when one option is changed. Marker and bar: mean and 95 % "
+        "confidence interval over training seeds; ticks: each seed; line and shade: the "
+        "configuration that the group starts from."
+    )
+    return _save(figure, folder, "ablation", "One option at a time", caption, {"methods": numbers})
 
 
 # -- swapping the coordination ---------------------------------------------------------------

@@ -340,7 +340,9 @@ def differences(comparison: Comparison) -> list[PairedDifference]:
     best = best_mpt(comparison)
     for method in comparison.trained:
         if comparison.kind == "ablation":
-            base = next(m for m in comparison.trained if m.group == method.group)
+            base = next(m for m in comparison.methods if m.group == method.group)
+            if not base.runs:
+                continue
             first, second = method, base
         else:
             if best is None:
