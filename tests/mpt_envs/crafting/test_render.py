@@ -315,7 +315,8 @@ def test_ansi_holds_map_section_and_bids() -> None:
     plain = ansi(record, OVERLAY, color=False)
     assert "\x1b" not in plain
     lines = plain.splitlines()
-    assert lines[0].startswith("iron pickaxe   turn 3/120   tick 0/6000   score 0 of 59")
+    budget = int(s[at.BUDGET])
+    assert lines[0] == f"iron pickaxe   turn 3/120   tick 0/{budget}   score 0 of 59"
     assert lines[1].startswith("Map at height 5, north up")
     middle = lines[2 + 10]
     assert middle[16:28] == "##  @@  ##ii"
