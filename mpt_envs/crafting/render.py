@@ -189,7 +189,9 @@ def _draw_map(record: NDArray[np.uint8], view: scene.Map) -> NDArray[np.uint8]:
         water = view.block == facts.WATER
         shade[water] = 1.0
     else:
-        shade[view.open] = 0.42
+        # The lower the floor, the darker.
+        drop = y - 1 - view.height.astype(np.float32)
+        shade[view.open] = 0.46 - 0.09 * np.clip(drop[view.open], 0, scene.SAFE_DROP)
         shade[view.open & (view.block == facts.WATER)] = 0.8
     shade[~known] = 1.0
     picture *= shade[:, :, None, None, None]

@@ -16,8 +16,9 @@ from mpt_envs.crafting import layout as at
 
 #: Outside of the world; a block id that no world holds.
 OUTSIDE: Final = facts.N_BLOCKS
-#: A column whose floor is further down than one block, in the map of a level.
+#: A column of a level whose floor lies more than `SAFE_DROP` blocks below the feet.
 PIT: Final = facts.N_BLOCKS + 1
+SAFE_DROP: Final = facts.SAFE_FALL
 #: How many layers behind the section still show through openings.
 DEPTH_BEHIND: Final = 8
 
@@ -84,11 +85,14 @@ def map_around(record: NDArray[np.uint8], radius: int) -> Map:
     outside = (columns[:, :, 0] >= facts.BARRIER).T
     if is_underground(record):
         feet = columns[:, :, y].T
-        floor = columns[:, :, max(0, y - 1)].T
         is_open = (feet <= facts.WATER) & ~outside
-        block = np.where(is_open & (feet == facts.AIR), floor, feet)
-        block[is_open & (feet == facts.AIR) & (floor == facts.AIR)] = PIT
-        height = np.where(is_open & (feet == facts.AIR), y - 1, y).astype(np.int16)
+        air = is_open & (feet == facts.AIR)
+        below = columns[:, :, : max(1, y)]
+        floor = below.shape[2] - 1 - np.argmax(below[:, :, ::-1] != facts.AIR, axis=2)
+        height = np.where(air, floor.T, y).astype(np.int16)
+        ground = np.take_along_axis(below, floor[:, :, None], axis=2)[:, :, 0].T
+        block = np.where(air, ground, feet)
+        block[air & (height < y - 1 - SAFE_DROP)] = PIT
         block[outside] = OUTSIDE
         return Map(y, block, height, is_open, np.zeros_like(is_open))
     top = columns.shape[2] - 1 - np.argmax(columns[:, :, ::-1] != facts.AIR, axis=2)

@@ -91,7 +91,12 @@ def test_map_below_the_ground_is_the_level_of_the_feet() -> None:
     assert view.level == 5
     assert view.open[4].tolist()[2:7] == [False, True, True, True, False]
     assert view.block[4, 4] == facts.STONE  # the floor
-    at.blocks(record)[int(s[at.X]) + 1, int(s[at.Z]), 4] = facts.AIR
+    column = at.blocks(record)[int(s[at.X]) + 1, int(s[at.Z])]
+    column[2:5] = facts.AIR, facts.AIR, facts.AIR
+    column[1] = facts.DIRT
+    lower = scene.map_around(record, 4)
+    assert (lower.block[4, 5], lower.height[4, 5]) == (facts.DIRT, 1)
+    column[1] = facts.AIR
     assert scene.map_around(record, 4).block[4, 5] == scene.PIT
 
 
