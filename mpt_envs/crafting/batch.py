@@ -23,6 +23,10 @@ from mpt_envs.crafting.layout import (
 )
 from mpt_envs.crafting.metrics import metric_names, metrics_of
 from mpt_envs.crafting.observation import OBSERVATION_SIZE, write_observation
+from mpt_envs.crafting.prefetch import (
+    prefetch_state,
+    prefetch_surroundings,
+)
 from mpt_envs.crafting.rules import act, begin, set_key, skip
 from mpt_envs.crafting.snapshots import check_payload, task_id
 from wrappers.native import BatchTask
@@ -44,7 +48,12 @@ def begin_rows(records32, records8, records64, rows, seeds, episodes, goal, budg
 @kernel
 def act_rows(records32, records8, roles, actions, rewards, terminated, illegal):
     """One turn of every world; see `BatchTask.act`."""
-    for row in range(roles.shape[0]):
+    count = roles.shape[0]
+    for row in range(count):
+        if row + 4 < count:
+            prefetch_state(records8[row + 4])
+        if row + 2 < count:
+            prefetch_surroundings(records32[row + 2], records8[row + 2])
         role = roles[row]
         s, b = records32[row], records8[row]
         illegal[row] = False

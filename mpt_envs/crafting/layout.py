@@ -93,7 +93,7 @@ EVENT_COUNT: Final = 143
 EVENTS: Final = 144
 EVENT_FIELDS: Final = 4
 
-# Entities, so that nothing has to search the blocks. A count, then as many cells.
+# Entities, so that nothing has to search the blocks. A count, then as many spots (`spot_of`).
 MAX_TREES: Final = 40
 MAX_COAL: Final = 128
 MAX_IRON: Final = 96
@@ -104,7 +104,7 @@ N_IRON: Final = 178
 N_OUTCROPS: Final = 179
 FURNACE_TICK: Final = 180  # the tick up to which the furnace has been simulated
 MARK_UNTIL: Final = 181  # no mark holds from this tick on
-TREES: Final = 182  # cell of the lowest log that still stands (logs are contiguous upwards)
+TREES: Final = 182  # the lowest log that still stands (logs are contiguous upwards)
 COAL: Final = TREES + MAX_TREES  # exposed coal ore
 IRON: Final = COAL + MAX_COAL  # exposed iron ore
 OUTCROPS: Final = IRON + MAX_IRON  # stone that shows at the surface
@@ -192,22 +192,36 @@ def cell_of(x: int, y: int, z: int) -> int:
     return BLOCKS_OFFSET + (x * WIDTH + z) * HEIGHT + y
 
 
+# Unsigned division by a constant compiles to one multiplication; signed floor division does not.
 @inlined
 def cell_x(cell: int) -> int:
     """x of a cell."""
-    return (cell - BLOCKS_OFFSET) // STEP_EAST
+    return np.int64(np.uint64(cell - BLOCKS_OFFSET) // np.uint64(STEP_EAST))
 
 
 @inlined
 def cell_y(cell: int) -> int:
     """y of a cell."""
-    return (cell - BLOCKS_OFFSET) % HEIGHT
+    return np.int64(np.uint64(cell - BLOCKS_OFFSET) % np.uint64(HEIGHT))
 
 
 @inlined
 def cell_z(cell: int) -> int:
     """z of a cell."""
-    return (cell - BLOCKS_OFFSET) // HEIGHT % WIDTH
+    return np.int64(np.uint64(cell - BLOCKS_OFFSET) // np.uint64(HEIGHT) % np.uint64(WIDTH))
+
+
+# A cell's coordinates, packed so that distances need no division.
+@inlined
+def spot_of(cell: int) -> int:
+    """x, z and y of a cell in bits 16, 8 and 0."""
+    return cell_x(cell) << 16 | cell_z(cell) << 8 | cell_y(cell)
+
+
+@inlined
+def cell_of_spot(spot: int) -> int:
+    """The cell of a spot."""
+    return cell_of(spot >> 16, spot & 255, (spot >> 8) & 255)
 
 
 def new_records(num_worlds: int) -> np.ndarray:

@@ -212,6 +212,7 @@ from mpt_envs.crafting.layout import (
     cell_x,
     cell_y,
     cell_z,
+    spot_of,
 )
 from mpt_envs.crafting.perception import (
     DIRECTION,
@@ -325,8 +326,9 @@ def sync_furnace(s):
 def _remove(s, count_at, list_at, cell):
     """Take a cell off an entity list; the order of the others stays."""
     count = s[count_at]
+    spot = spot_of(cell)
     for k in range(count):
-        if s[list_at + k] == cell:
+        if s[list_at + k] == spot:
             for j in range(k, count - 1):
                 s[list_at + j] = s[list_at + j + 1]
             s[list_at + count - 1] = 0
@@ -337,11 +339,12 @@ def _remove(s, count_at, list_at, cell):
 @kernel
 def _add_once(s, count_at, list_at, capacity, cell):
     count = s[count_at]
+    spot = spot_of(cell)
     for k in range(count):
-        if s[list_at + k] == cell:
+        if s[list_at + k] == spot:
             return
     if count < capacity:
-        s[list_at + count] = cell
+        s[list_at + count] = spot
         s[count_at] = count + 1
 
 
@@ -429,11 +432,12 @@ def dig(s, b, cell):
 @kernel
 def _felled(s, b, cell):
     """Keep the tree list at the lowest log that stands."""
+    spot = spot_of(cell)
     for k in range(s[N_TREES]):
-        if s[TREES + k] == cell:
+        if s[TREES + k] == spot:
             for up in range(1, 7):
                 if b[cell + up] == LOG:
-                    s[TREES + k] = cell + up
+                    s[TREES + k] = spot_of(cell + up)
                     return
                 if b[cell + up] >= BEDROCK:
                     break

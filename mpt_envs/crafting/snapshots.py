@@ -30,11 +30,11 @@ from mpt_envs.crafting.layout import (
     MAX_OUTCROPS,
     MAX_TREES,
     N_COAL,
-    N_INTS,
     N_IRON,
     N_MARKS,
     N_OUTCROPS,
     N_TREES,
+    OUTCROPS,
     RECORD_BYTES,
     TABLE_CELL,
     TARGET_CELL,
@@ -54,14 +54,21 @@ def task_id(goal: str) -> str:
 
 
 @kernel
-def _cells_are_blocks(s, first, count):
+def _is_block(cell):
+    """Whether a cell is 0 or a block off the outermost columns, so that it has all neighbours."""
+    return cell == 0 or (
+        cell >= BLOCKS_OFFSET + WIDTH * HEIGHT and cell < RECORD_BYTES - WIDTH * HEIGHT
+    )
+
+
+@kernel
+def _spots_are_blocks(s, first, count):
+    sound = True
     for k in range(first, first + count):
-        # Not the outermost columns: rules look at a cell's neighbours without asking.
-        if s[k] != 0 and not (
-            BLOCKS_OFFSET + WIDTH * HEIGHT <= s[k] < RECORD_BYTES - WIDTH * HEIGHT
-        ):
-            return False
-    return True
+        spot = s[k]
+        x, z, y = spot >> 16, (spot >> 8) & 255, spot & 255
+        sound &= x >= 1 and x < WIDTH - 1 and z >= 1 and z < WIDTH - 1 and y >= 1 and y < HEIGHT - 1
+    return sound
 
 
 @kernel
@@ -87,14 +94,16 @@ def is_sound(s, b, goal):
     for k in (FURNACE_INPUT, FURNACE_FUEL, FURNACE_OUTPUT):
         if s[k] < NO_ITEM or s[k] >= N_ITEMS:
             return False
+    for k in range(TARGET_CELL, TARGET_CELL + 4):
+        if not _is_block(s[k]):
+            return False
+    if not (_is_block(s[TABLE_CELL]) and _is_block(s[FURNACE_CELL])):
+        return False
     if not (
-        _cells_are_blocks(s, TARGET_CELL, 4)
-        and _cells_are_blocks(s, TABLE_CELL, 1)
-        and _cells_are_blocks(s, FURNACE_CELL, 1)
-        and _cells_are_blocks(s, TREES, s[N_TREES])
-        and _cells_are_blocks(s, COAL, s[N_COAL])
-        and _cells_are_blocks(s, IRON, s[N_IRON])
-        and _cells_are_blocks(s, TREES, N_INTS - TREES)
+        _spots_are_blocks(s, TREES, s[N_TREES])
+        and _spots_are_blocks(s, COAL, s[N_COAL])
+        and _spots_are_blocks(s, IRON, s[N_IRON])
+        and _spots_are_blocks(s, OUTCROPS, s[N_OUTCROPS])
     ):
         return False
     highest = np.uint8(0)

@@ -54,6 +54,7 @@ from mpt_envs.crafting.layout import (
     Y,
     Z,
     cell_of,
+    spot_of,
 )
 from wrappers.rng import mix64
 
@@ -264,7 +265,7 @@ def _expose(s, b, cell, count_at, list_at, capacity):
         if b[cell + _NEIGHBOURS[k]] <= WATER:
             count = s[count_at]
             if count < capacity:
-                s[list_at + count] = cell
+                s[list_at + count] = spot_of(cell)
                 s[count_at] = count + 1
             return
 
@@ -334,7 +335,7 @@ def _tree(s, b, x, z, bits):
         if b[cell] == AIR:
             b[cell] = LEAVES
     count = s[N_TREES]
-    s[TREES + count] = base
+    s[TREES + count] = spot_of(base)
     s[N_TREES] = count + 1
     return True
 
@@ -347,7 +348,7 @@ def _outcrops(s, b):
             ground = np.int64(b[GROUND_OFFSET + x * WIDTH + z])
             cell = cell_of(x, ground, z)
             if b[cell] == STONE and b[cell + 1] == AIR and s[N_OUTCROPS] < MAX_OUTCROPS:
-                s[OUTCROPS + s[N_OUTCROPS]] = cell
+                s[OUTCROPS + s[N_OUTCROPS]] = spot_of(cell)
                 s[N_OUTCROPS] += 1
 
 
@@ -365,9 +366,9 @@ def _spawn(s, b, key):
         if b[cell - 1] <= LEAVES or b[cell] != AIR or b[cell + 1] != AIR or b[cell + 2] != AIR:
             continue
         for tree in range(s[N_TREES]):
-            offset = s[TREES + tree] - BLOCKS_OFFSET
-            dx = offset // STEP_EAST - x
-            dz = offset // HEIGHT % WIDTH - z
+            spot = s[TREES + tree]
+            dx = (spot >> 16) - x
+            dz = ((spot >> 8) & 255) - z
             if dx * dx + dz * dz <= 81:
                 s[X] = x
                 s[Y] = ground + 1
