@@ -43,10 +43,10 @@ class Preset:
 
 FULL = Preset(tuple(METHODS), 5, 400.0, EvalConfig())
 QUICK = Preset(
-    ("mpt-plus", "mpt", "monolithic", "round-robin", "random-bids", "graph-of-agents"),
-    2,
-    40.0,
-    EvalConfig(worlds=64, repeats=3, curve_points=8, curve_worlds=32),
+    tuple(METHODS),
+    3,
+    200.0,
+    EvalConfig(worlds=64, repeats=3, curve_points=10, curve_worlds=32),
 )
 
 
@@ -59,11 +59,12 @@ class CompareConfig:
     quick: tyro.conf.FlagCreatePairsOff[bool] = False
     """Less of everything: a few minutes on two cores."""
     methods: tuple[str, ...] = ()
-    """Methods to compare; empty: all of them (fewer with --quick)."""
+    """Methods to compare; empty: all of them."""
     seeds: int | None = None
-    """Number of training seeds: 0, 1, ...; None: 5 (2 with --quick)."""
+    """Number of training seeds: 0, 1, ...; None: 5 (3 with --quick)."""
     budget_gflop: float | None = None
-    """Compute of each run in 10^9 floating-point operations; None: 400 (40 with --quick)."""
+    """Compute of each run in 10^9 floating-point operations; None: 400 (200 with
+    --quick)."""
     out: Path | None = None
     """Results folder; None: a new one under results/."""
     jobs: int | None = None

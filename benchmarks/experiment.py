@@ -41,14 +41,14 @@ SWAPS = ("round-robin", "random", "priority", "graph-of-agents")
 """Coordinations that need no training of their own."""
 
 SECONDS_PER_GFLOP = {
-    "mpt": 0.5,
-    "mpt-plus": 0.5,
-    "monolithic": 0.5,
-    "round-robin": 0.5,
-    "random-bids": 0.5,
-    "graph-of-agents": 0.5,
-    "fixed-priority": 0.5,
-    "router": 0.5,
+    "mpt": 0.065,
+    "mpt-plus": 0.062,
+    "monolithic": 0.047,
+    "round-robin": 0.058,
+    "random-bids": 0.063,
+    "graph-of-agents": 0.064,
+    "fixed-priority": 0.1,
+    "router": 0.072,
 }
 """Rough time of training on one core, for the order of the runs and the first guess of the time."""
 
@@ -300,15 +300,15 @@ def make_jobs(plan: Plan, finished: set[tuple[str, int]]) -> list[Job]:
 
 def expected_seconds(config: TrainConfig) -> float:
     """A rough guess of the time that a run takes."""
-    rate = SECONDS_PER_GFLOP.get(config.method, 0.5)
+    rate = SECONDS_PER_GFLOP.get(config.method, 0.07)
     points = config.eval.curve_points * config.eval.curve_worlds
     whole = 2 * config.eval.worlds * config.eval.repeats
     share = (points + whole) / (config.eval.worlds * config.eval.repeats)
-    return rate * config.budget_gflop + share * _evaluation_seconds(config)
+    return 1.5 + rate * config.budget_gflop + share * _evaluation_seconds(config)
 
 
 def _evaluation_seconds(config: TrainConfig) -> float:
-    return 1.0 + 0.004 * config.eval.worlds * config.eval.repeats
+    return 0.3 + 0.002 * config.eval.worlds * config.eval.repeats
 
 
 def _announce(

@@ -217,7 +217,9 @@ def draw_learning_curves(comparison: Comparison, folder: Path) -> Plot | None:
     _reference_line(axes, comparison)
     axes.set_xlabel("compute (GFLOP)")
     axes.set_ylabel("return on held-out worlds")
-    axes.set_ylim(bottom=0.0)
+    # Bands over two or three seeds can be wider than all curves together: the curves set the scale.
+    top = max(float(np.max(n["mean"])) for n in numbers.values())
+    axes.set_ylim(0.0, 1.1 * max(top, comparison.reference or 0.0))
     axes.set_xlim(left=0.0, right=max(float(n["gflop"][-1]) for n in numbers.values()))
     _label_ends(figure, axes, ends)
     if comparison.reference is not None:
@@ -552,7 +554,7 @@ def draw_participation(comparison: Comparison, folder: Path) -> Plot | None:
     roles = list(participation(methods[0], "final"))
     columns = 2 if len(methods) > 1 else 1
     lines = -(-len(methods) // columns)
-    figure = _figure(4.1 * columns + 0.3, 0.75 + 1.75 * lines)
+    figure = _figure(4.1 * columns + 0.3, 0.75 + 1.85 * lines)
     blocks = figure.subfigures(lines, columns, squeeze=False, wspace=0.02, hspace=0.02)
     numbers: dict[str, Any] = {}
     for place, method in enumerate(methods):
@@ -567,9 +569,6 @@ def draw_participation(comparison: Comparison, folder: Path) -> Plot | None:
             _draw_shares(axes, shares, roles)
             axes.set_title(label, fontsize=9.5, fontweight="normal", loc="center", pad=3)
             numbers[method.name][label] = shares
-        if place // columns < lines - 1 and place + columns < len(methods):
-            pair[0].tick_params(labelbottom=False)
-            pair[1].tick_params(labelbottom=False)
     for extra in range(len(methods), lines * columns):
         blocks[extra // columns][extra % columns].patch.set_alpha(0.0)
     handles = [

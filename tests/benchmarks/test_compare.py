@@ -54,6 +54,16 @@ def test_quick_is_a_part_of_the_full_comparison() -> None:
     assert "-quick-" in quick.out.name
 
 
+def test_the_help_says_what_the_presets_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        compare.main(["--help"])
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for field in ("seeds", "budget_gflop"):
+        full, quick = getattr(compare.FULL, field), getattr(compare.QUICK, field)
+        assert f"None: {full:g} ({quick:g} with --quick)" in text
+    assert set(compare.QUICK.methods) == set(compare.FULL.methods) == set(METHODS)
+
+
 def test_options_reach_the_runs_and_the_command() -> None:
     config = CompareConfig(
         task="crafting/torch-v0",
