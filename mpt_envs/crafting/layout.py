@@ -13,7 +13,7 @@ of blocks is contiguous. Cell 0 is never a block and stands for "none".
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -194,19 +194,19 @@ def cell_of(x: int, y: int, z: int) -> int:
 
 # Unsigned division by a constant compiles to one multiplication; signed floor division does not.
 @inlined
-def cell_x(cell: int) -> int:
+def cell_x(cell: int) -> Any:
     """x of a cell."""
     return np.int64(np.uint64(cell - BLOCKS_OFFSET) // np.uint64(STEP_EAST))
 
 
 @inlined
-def cell_y(cell: int) -> int:
+def cell_y(cell: int) -> Any:
     """y of a cell."""
     return np.int64(np.uint64(cell - BLOCKS_OFFSET) % np.uint64(HEIGHT))
 
 
 @inlined
-def cell_z(cell: int) -> int:
+def cell_z(cell: int) -> Any:
     """z of a cell."""
     return np.int64(np.uint64(cell - BLOCKS_OFFSET) // np.uint64(HEIGHT) % np.uint64(WIDTH))
 

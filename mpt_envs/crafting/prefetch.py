@@ -36,7 +36,7 @@ _LIST_BYTES: Final = 3 * _LINE  # of each list: most are no longer
 _AROUND: Final = 5  # columns on each side of the body
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Ask for the cache line of one byte of a uint8 array; reads nothing, never faults."""
 
@@ -72,12 +72,14 @@ def prefetch_surroundings(s, b):
     """Fetch the blocks around the body of a record (int32, uint8)."""
     x = np.int64(s[X])
     feet = cell_of(x, np.int64(s[Y]), np.int64(s[Z]))
-    for dx in range(-min(_AROUND, x), min(_AROUND, WIDTH - 1 - x) + 1):
+    for dx in range(-EXPLORE_STEPS - 1, EXPLORE_STEPS + 2):
+        if x + dx < 0 or x + dx >= WIDTH:
+            continue
         row = feet + dx * STEP_EAST
-        for at in range(-_AROUND * STEP_SOUTH, _AROUND * STEP_SOUTH + 1, 2 * STEP_SOUTH):
-            _prefetch(b, row + at)
+        _prefetch(b, row)
+        if -_AROUND <= dx <= _AROUND:
+            for at in range(-_AROUND * STEP_SOUTH, _AROUND * STEP_SOUTH + 1, 2 * STEP_SOUTH):
+                _prefetch(b, row + at)
     for away in range(_AROUND + 1, EXPLORE_STEPS + 2):
-        _prefetch(b, feet + min(away, WIDTH - 1 - x) * STEP_EAST)
-        _prefetch(b, feet - min(away, x) * STEP_EAST)
         _prefetch(b, feet + away * STEP_SOUTH)
         _prefetch(b, feet - away * STEP_SOUTH)
