@@ -52,7 +52,7 @@ class EnvTestBase:
         legal = legal_actions(env, agent)
         if game.phase == "bid":
             return legal[0] if rng.random() < 0.3 else rng.choice(legal)
-        if game.on_illegal == "noop" and has_mask(env) and rng.random() < 0.03:
+        if game.on_illegal == "noop" and rng.random() < 0.03 and has_mask(env):
             levels = len(game.bid_levels)
             return levels + rng.randrange(len(game.task.action_names(agent)))
         return rng.choice(legal)
@@ -62,11 +62,11 @@ class EnvTestBase:
         env: Any,
         rng: random.Random,
         turns: int | None = None,
-        detail: list[Any] | None = None,
+        read_all: bool = False,
     ) -> list[Step]:
         """Play at random to the end, or until so many turns are over; return the trace.
 
-        ``detail`` receives the full `readable` view after each step.
+        ``read_all`` reads everything that can be read again and again in between.
         """
         trace: list[Step] = []
         game = env.unwrapped
@@ -78,11 +78,21 @@ class EnvTestBase:
             hasher = hashlib.blake2b(digest_size=8)
             # A turn's new observations are hashed for everyone, the others for whoever moves.
             seen = env.possible_agents if game.turn != turn else (env.agent_selection,)
-            feed(hasher, [env.observe(other) for other in seen])
-            feed(hasher, (action, env.rewards, env.terminations, env.truncations, env.infos))
+            flags = (action, env.rewards, env.terminations, env.truncations)
+            hasher.update(repr(flags).encode())
+            infos = env.infos
+            for other in seen:
+                feed(hasher, env.observe(other))
+                feed(hasher, infos.get(other))
             trace.append(Step(turn, phase, agent, hasher.hexdigest()))
-            if detail is not None:
-                detail.append(readable(env))
+            if read_all and len(trace) % 3 == 0:
+                before = env.snapshot()
+                readable(env)
+                check(
+                    env.snapshot() == before,
+                    "observe anytime",
+                    f"reading everything in turn {game.turn} changes the state",
+                )
             check(
                 len(trace) <= self.max_steps,
                 "ends",
@@ -111,12 +121,6 @@ class EnvTestBase:
             env.step(self.choose(env, env.agent_selection, rng))
         check(False, "ends", f"no end after {self.max_steps} steps")
 
-    def copy(self, env: Any) -> Any:
-        """Another environment in the same state."""
-        twin = self.make_env()
-        twin.restore(env.snapshot())
-        return twin
-
     def turn_starts(self, count: int) -> Iterator[tuple[int, int]]:
         """Pairs (seed, turns) at whose state an episode still goes on."""
         rng = random.Random(17)
@@ -126,13 +130,15 @@ class EnvTestBase:
             yield seed, rng.randrange(length) if length else 0
 
     def length(self, seed: int) -> int:
-        """Number of turns of the random episode that `_started` plays."""
-        env = self.make_env()
-        env.reset(seed=seed)
-        self.play(env, random.Random(0))
-        length = int(env.unwrapped.turn)
-        env.close()
-        return length
+        """Number of turns of the random episode that `started` plays."""
+        lengths: dict[int, int] = self.__dict__.setdefault("_lengths", {})
+        if seed not in lengths:
+            env = self.make_env()
+            env.reset(seed=seed)
+            self.play(env, random.Random(0))
+            lengths[seed] = int(env.unwrapped.turn)
+            env.close()
+        return lengths[seed]
 
     def same_trace(
         self, rule: str, what: str, first: Sequence[Step], second: Sequence[Step]

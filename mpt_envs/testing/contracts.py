@@ -36,8 +36,8 @@ class TaskContractTests(EnvContractTests):
         """The plain game around the task; override it to play another."""
         return BidThenActEnv(self.make_task())
 
-    def _task_states(self, seed: int) -> Iterator[TurnTask]:
-        """A task before each of its turns of a random episode, and once after the last."""
+    def _task_states(self, seed: int, end: bool = True) -> Iterator[TurnTask]:
+        """A task before each turn of a random episode; and, if wanted, after the last one."""
         task = self.make_task()
         task.reset(seed)
         rng = random.Random(seed)
@@ -49,7 +49,8 @@ class TaskContractTests(EnvContractTests):
             result = task.skip() if rng.random() < 0.1 else task.act(agent, rng.choice(legal))
             if result.terminated:
                 break
-        yield task
+        if end:
+            yield task
 
     def test_task_attributes(self) -> None:
         task = self.make_task()
@@ -75,9 +76,9 @@ class TaskContractTests(EnvContractTests):
         for seed in self.seeds:
             for task in self._task_states(seed):
                 for agent in task.possible_agents:
-                    self.__check_task_arrays(task, agent)
+                    self._check_task_arrays(task, agent)
 
-    def __check_task_arrays(self, task: TurnTask, agent: str) -> None:
+    def _check_task_arrays(self, task: TurnTask, agent: str) -> None:
         observation, mask = task.observe(agent), task.action_mask(agent)
         check(
             isinstance(observation, np.ndarray)
@@ -121,7 +122,7 @@ class TaskContractTests(EnvContractTests):
 
     def test_task_illegal_action_is_a_skip(self) -> None:
         for seed in self.seeds:
-            for task in self._task_states(seed):
+            for task in self._task_states(seed, end=False):
                 before = task.snapshot()
                 for agent in task.possible_agents:
                     for action in np.flatnonzero(task.action_mask(agent) == 0)[:2].tolist():

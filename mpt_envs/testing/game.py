@@ -31,14 +31,15 @@ class GameRules(EnvTestBase):
 
     def test_sealed_bids(self) -> None:
         rng = random.Random(5)
-        for seed, turns in self.turn_starts(4):
-            count = len(self.make_env().possible_agents)
-            for bidders in range(1, count + 1):
-                # Two environments that differ in nothing but the bids that were just submitted.
+        count = len(self.make_env().possible_agents)
+        for seed, turns in self.turn_starts(3):
+            # After the first bid, after half of them, and before the last one.
+            for bidders in sorted({min(1, count - 1), count // 2, count - 1}):
+                # Environments that differ in nothing but the bids that were just submitted.
                 views = []
                 for variant in range(4):
                     env = self.started(seed, turns)
-                    for _ in range(min(bidders, count - 1) if count > 1 else 0):
+                    for _ in range(bidders):
                         env.step(self._bid(env, variant, rng))
                     check(
                         env.unwrapped.phase == "bid",
@@ -266,22 +267,23 @@ class GameRules(EnvTestBase):
                     env.clone().step(np.int64(legal_actions(env, env.agent_selection)[0]))
 
     def test_illegal_actions(self) -> None:
-        for seed, turns in self.turn_starts(6):
+        twins = self.make_env(), self.make_env()
+        for seed, turns in self.turn_starts(4):
             env = self.started(seed, turns)
             self.require_mask(env)
             for name in env.possible_agents:
-                self._check_illegal(env)
+                self._check_illegal(env, *twins)
                 env.step(self.legal_bids(env, name)[-1])
             if env.unwrapped.phase == "act":
-                self._check_illegal(env)
+                self._check_illegal(env, *twins)
 
-    def _check_illegal(self, env: Any) -> None:
+    def _check_illegal(self, env: Any, twin: Any, idle: Any) -> None:
         game = env.unwrapped
         agent, phase, turn = env.agent_selection, game.phase, game.turn
         mask = env.observe(agent)["action_mask"]
         forbidden = np.flatnonzero(mask == 0).tolist()
         before = env.snapshot()
-        for action in forbidden[:3] + forbidden[-3:]:
+        for action in forbidden[:: max(1, len(forbidden) // 4)]:
             where = f"turn {turn}, {phase} phase, {agent}, action {action}"
             if game.on_illegal == "raise":
                 must_raise(
@@ -292,7 +294,8 @@ class GameRules(EnvTestBase):
                 )
                 check(env.snapshot() == before, "illegal action", f"{where}: changed the state")
                 continue
-            twin, idle = self.copy(env), self.copy(env)
+            twin.restore(before)
+            idle.restore(before)
             twin.step(action)
             check(
                 twin.unwrapped.counts["illegal"] == game.counts["illegal"] + 1,

@@ -117,10 +117,11 @@ def legal_actions(env: Any, agent: str) -> list[Any]:
 
     By its mask, or by ``info["legal_answers"]`` where actions are texts.
     """
-    if not has_mask(env):
+    observation = env.observe(agent)
+    if not isinstance(observation, Mapping) or "action_mask" not in observation:
         answers = list(env.infos[agent]["legal_answers"])
         check(answers, "masks", f"{agent}, who is to move, has no legal answer")
         return answers
-    legal: list[Any] = np.flatnonzero(env.observe(agent)["action_mask"]).tolist()
+    legal: list[Any] = np.flatnonzero(observation["action_mask"]).tolist()
     check(legal, "masks", f"the mask of {agent}, who is to move, is all zero")
     return legal
