@@ -61,6 +61,24 @@ def test_imports_go_one_way() -> None:
     run_tool("lint-imports", "--no-cache")
 
 
+def test_every_domain_is_under_the_import_rules() -> None:
+    """The linter's lists name every sub-package of mpt_envs that is a domain."""
+    domains = {
+        f"mpt_envs.{path.parent.name}"
+        for path in (ROOT / "mpt_envs").glob("*/__init__.py")
+        if path.parent.name != "testing"
+    }
+    configured = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for id, key in (  # noqa: A001
+        ("no-domain-by-name", "forbidden_modules"),
+        ("domains-know-no-registry", "source_modules"),
+    ):
+        block = configured.split(f'id = "{id}"')[1].split("[[")[0]
+        names = re.search(rf"^{key} = \[(.*?)\]", block, re.DOTALL | re.MULTILINE)
+        assert names is not None
+        assert domains == set(re.findall(r'"(.+?)"', names[1])), f"{key} of {id!r}"
+
+
 def test_types() -> None:
     run_tool("mypy")
 

@@ -49,7 +49,7 @@ class Compiler:
         return self._stamped(njit(cache=True, inline="always")(function))
 
     def _stamped(self, dispatcher: Any) -> Any:
-        index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+        index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
         # Where numba keeps this elsewhere (or has no place to cache), its own rules apply.
         if hasattr(index, "_source_stamp") and hasattr(index, "_data_name_pattern"):
             index._source_stamp = (index._source_stamp, self._digest)
