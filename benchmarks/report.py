@@ -118,8 +118,8 @@ def _facts(comparison: Comparison) -> str:
         ("training seeds", ", ".join(map(str, seeds)) or "none"),
         ("held-out worlds", f"{final.get('worlds', '-')}, {final.get('repeats', '-')} times each"),
         ("mode", comparison.mode),
-        ("date", str(seen.get("date", "-"))[:16].replace("T", " ")),
-        ("machine", f"{seen.get('processor', '-')}, {seen.get('jobs', '-')} runs at a time"),
+        ("date (UTC)", str(seen.get("date", "-"))[:16].replace("T", " ")),
+        ("machine", _machine(seen)),
     ]
     if "wall_seconds" in seen:
         facts.append(("time", duration(float(seen["wall_seconds"]))))
@@ -130,6 +130,11 @@ def _facts(comparison: Comparison) -> str:
         for name, value in facts
     )
     return f'<div class="facts">{cells}</div>\n'
+
+
+def _machine(seen: dict[str, Any]) -> str:
+    jobs = seen.get("jobs", 1)
+    return f"{seen.get('processor', 'unknown')}, {jobs} run{'s' if jobs != 1 else ''} at a time"
 
 
 def _warnings(comparison: Comparison) -> str:
