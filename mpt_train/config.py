@@ -37,12 +37,12 @@ class EnvConfig:
 class NetworkConfig:
     """The small networks: one multi-layer perceptron per agent, no shared parameters."""
 
-    hidden: tuple[int, ...] = (128, 128)
+    hidden: tuple[int, ...] = (64, 64)
     """Width of each hidden layer of an agent's action network."""
     bid_hidden: tuple[int, ...] | None = None
     """Hidden layers of the agent's own bid network; None: the bid is a second head on the hidden
     layers of the action network."""
-    critic_hidden: tuple[int, ...] = (64,)
+    critic_hidden: tuple[int, ...] = (32,)
     """Hidden layers of the central critic that ``action.baseline = "value"`` learns."""
 
 
@@ -118,7 +118,7 @@ class BidLearning:
 class OptimizerConfig:
     """Adam, one step per batch of episodes."""
 
-    learning_rate: float = 1e-3
+    learning_rate: float = 4e-3
     decay: Literal["none", "linear"] = "linear"
     """"linear": to a tenth of the learning rate, over the compute budget."""
     max_grad_norm: float = 1.0
@@ -151,7 +151,7 @@ class TrainConfig:
     """Training seed: fixes the networks, the demonstrations, the worlds and all noise."""
     budget_gflop: float = 400.0
     """Compute budget in 10^9 floating-point operations; everything counts."""
-    num_envs: int = 64
+    num_envs: int = 16
     """Episodes in a batch."""
     coordination: CoordinationName = "learned"
     """Where bids come from."""

@@ -33,7 +33,7 @@ class Method:
 
 _DISCOUNTED = ActionLearning(credit="discounted", baseline="value", normalize=True)
 _NO_BIDS = BidLearning(kind="none")
-_SMALL_BIDDER = NetworkConfig(bid_hidden=(32,))
+_SMALL_BIDDER = NetworkConfig(bid_hidden=(16,))
 
 METHODS: dict[str, Method] = {
     "mpt": Method(
