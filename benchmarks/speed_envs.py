@@ -12,12 +12,12 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.noop import NoopAEC
 from benchmarks.timing import Measure, clock
+from wrappers.compiled import kernel
 from wrappers.vector import VectorGame
 
 Script = list[tuple[int, list[int]]]
@@ -105,7 +105,7 @@ def connect_four() -> Any | None:
 # -- vector ----------------------------------------------------------------------------------
 
 
-@numba.njit(cache=True)
+@kernel
 def pick_legal(
     mask: NDArray[np.bool_],
     winners: NDArray[np.int64],

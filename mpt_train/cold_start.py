@@ -192,7 +192,7 @@ def fit(
             where[turns[pick], worlds[pick]] = True
             action, bid = _losses(batch, where, policy, coordination, counter)
             optimizer.zero_grad(set_to_none=True)
-            (action + bid).backward()  # type: ignore[no-untyped-call]
+            (action + bid).backward()
             optimizer.step()
             sums["action"] += float(action.detach())
             sums["bid"] += float(bid.detach())

@@ -105,7 +105,8 @@ class BidLearning:
     estimator: Literal["sampled", "marginal"] = "marginal"
     """What the policy gradient differentiates. "sampled": the log-probability of each agent's own
     bid. "marginal": the log-probability that the winner wins, over all bids that could have been
-    drawn; the same expected gradient of the return, without the noise of bids that decide nothing."""
+    drawn; the same expected gradient of the return, without the noise of bids that decide
+    nothing."""
     discount: float = 0.95
     """Discount of the return in the policy gradient on bids."""
     entropy: float = 0.0

@@ -2,21 +2,22 @@
 
 `market_values` is the market's own rule (MPT paper): v_t = r_t + b_{t+1} v_{t+1}, where t + 1 is
 the next turn in which somebody acted; the winner of turn t pays its bid on to the turn before and
-keeps (1 - b_t) v_t. A skipped turn has no actor and takes no share; its reward joins the turn before it.
+keeps (1 - b_t) v_t. A skipped turn has no actor and takes no share; its reward joins the turn
+before it.
 
 All arrays are ``(T, N)``: turn by world; ``active`` marks turns that were played.
 """
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from mpt_train.config import ActionLearning
+from wrappers.compiled import kernel
 
 
-@numba.njit(cache=True)
+@kernel
 def _market(rewards, bids, winners, active, values):
     turns, worlds = rewards.shape
     for n in range(worlds):
@@ -52,7 +53,7 @@ def market_values(
     return values
 
 
-@numba.njit(cache=True)
+@kernel
 def _discounted(rewards, active, discount, out):
     turns, worlds = rewards.shape
     for n in range(worlds):

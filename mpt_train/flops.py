@@ -8,6 +8,7 @@ alike. Adam is counted with 12 operations a parameter and step.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +19,7 @@ ADAM_PER_PARAMETER = 12
 
 def layers(sizes: Sequence[int]) -> int:
     """Forward cost of one sample through linear layers of these sizes (input first)."""
-    return sum(2 * a * b for a, b in zip(sizes, sizes[1:], strict=False))
+    return sum(2 * a * b for a, b in itertools.pairwise(sizes))
 
 
 @dataclass

@@ -364,7 +364,7 @@ class Trainer:
         for group in self._optimizer.param_groups:
             group["lr"] = config.learning_rate * scale
         self._optimizer.zero_grad(set_to_none=True)
-        sum(losses, torch.zeros(())).backward()  # type: ignore[no-untyped-call]
+        sum(losses, torch.zeros(())).backward()
         norm = clip_per_agent(self._parameters, config.max_grad_norm)
         self._optimizer.step()
         touched = sum(p.numel() for p in self._parameters.values() if p.grad is not None)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from torch import Tensor, nn
 from mpt_train import flops
 from mpt_train.config import NetworkConfig
 from mpt_train.networks import StackedLinear, StackedMLP
+from wrappers.compiled import kernel
 from wrappers.rng import uniform4
 
 NEGATIVE = -1e9
@@ -112,8 +112,10 @@ def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
     return torch.log_softmax(logits.masked_fill(~mask, NEGATIVE), dim=-1)
 
 
-@numba.njit(cache=True)
-def _sample(logits, mask, keys, turns, stream, agents, attempt, out):
+@kernel
+def _sample(  # type: ignore[no-untyped-def]
+    logits, mask, keys, turns, stream, agents, attempt, out
+):
     for row in range(logits.shape[0]):
         first = (attempt * 64 + agents[row]) * _INDEX_STRIDE
         best = -np.inf
@@ -126,8 +128,8 @@ def _sample(logits, mask, keys, turns, stream, agents, attempt, out):
                     out[row] = k
 
 
-@numba.njit(cache=True)
-def _sample_all(logits, keys, turns, stream, out):
+@kernel
+def _sample_all(logits, keys, turns, stream, out):  # type: ignore[no-untyped-def]
     for agent in range(logits.shape[0]):
         first = agent * _INDEX_STRIDE
         for row in range(logits.shape[1]):

@@ -34,8 +34,8 @@ class RandomBids(Coordination):
         """Uniform levels, keyed by (episode, turn, agent)."""
         words = np.empty(context.present.shape, np.uint64)
         hash_rows(context.keys, context.turns, STREAM_COORDINATION, words)
-        levels = ((words >> np.uint64(32)) * np.uint64(context.num_levels)) >> np.uint64(32)
-        levels = levels.astype(np.int64)
+        scaled = ((words >> np.uint64(32)) * np.uint64(context.num_levels)) >> np.uint64(32)
+        levels = scaled.astype(np.int64)
         levels[~context.present] = 0
         return levels
 
