@@ -61,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     from mpt_train.cli.console import run
 
+    # As `python -m` does: a task of one's own can be named as module:domain/task-vN.
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
     module, _, function = COMMANDS[name][0].partition(":")
 
     def command() -> int:

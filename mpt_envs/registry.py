@@ -221,9 +221,22 @@ def register(
 def spec(id: str) -> EnvSpec:
     """What is registered under an id.
 
+    Args:
+        id: ``domain/task-vN``; or ``module:domain/task-vN``, which imports the module first, so
+            that a module of your own can register its tasks (as in Gymnasium).
+
     Raises:
         UnknownTaskError: nothing is; the message lists close matches and other versions.
     """
+    if isinstance(id, str) and ":" in id:
+        module, _, id = id.partition(":")
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            raise UnknownTaskError(
+                f"cannot import {module!r} to find the task {id!r}: {error}; run in the folder "
+                "that holds the module, or put that folder on PYTHONPATH"
+            ) from error
     if id not in _specs:
         _load_plugins()
     if id not in _specs:

@@ -445,7 +445,7 @@ class LockstepVectorGame(VectorGame):
         )
         self.action_names = tuple(tuple(env.task.action_names(a)) for a in self.possible_agents)
         self.action_counts = tuple(len(names) for names in self.action_names)
-        self.shared_observation = False
+        self.shared_observation = env.task.shared_observation
         self.has_expert = env.task.has_expert
         self._task_metrics: tuple[str, ...] | None = None
         self.active = np.zeros(num_envs, np.bool_)
@@ -492,10 +492,11 @@ class LockstepVectorGame(VectorGame):
         self.keys[row] = as_key(env.random_key)
 
     def observe(self) -> list[NDArray[np.float32]]:
-        return [
-            np.stack([env.observe(agent)["observation"] for env in self.envs])
-            for agent in self.possible_agents
+        agents = self.possible_agents[:1] if self.shared_observation else self.possible_agents
+        observations = [
+            np.stack([env.observe(agent)["observation"] for env in self.envs]) for agent in agents
         ]
+        return observations * self.num_agents if self.shared_observation else observations
 
     def action_masks(self) -> list[NDArray[np.bool_]]:
         return [

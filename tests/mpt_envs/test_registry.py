@@ -258,3 +258,19 @@ def test_a_plugin_of_an_installed_project(tmp_path: Path) -> None:
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "toys/relay-v0"
+
+
+def test_a_module_before_the_id_is_imported_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "brought_task.py").write_text(
+        "from mpt_envs import register\n"
+        "from tests.toys import RelayTask\n"
+        "register('brought/relay-v0', task=RelayTask)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert registry_module.spec("brought_task:brought/relay-v0").id == "brought/relay-v0"
+    with pytest.raises(UnknownTaskError, match="PYTHONPATH"):
+        registry_module.spec("no_such_module:brought/relay-v0")
+    with pytest.raises(UnknownTaskError, match="brought/relay-v0"):
+        registry_module.spec("brought_task:brought/relai-v0")
