@@ -21,6 +21,7 @@ from benchmarks.stats import (
     Interval,
     PairedDifference,
     adjust,
+    bootstrap_interval,
     mean_interval,
     paired_difference,
     ratio_interval,
@@ -171,6 +172,10 @@ class Comparison:
         plain: dict[str, Any] = {"format": FORMAT, **dataclasses.asdict(self)}
         plain["statistics"] = {
             "rows": [row.to_json() for row in summarize(self)],
+            "bootstrap": {
+                method.name: bootstrap_interval(list(method.final_returns.values())).to_json()
+                for method in self.trained
+            },
             "differences": [d.to_json() for d in differences(self)],
             "swap": [row.to_json() for row in summarize_swap(self)],
             "claims": [dataclasses.asdict(c) for c in claims(self)],

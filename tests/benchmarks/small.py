@@ -42,7 +42,7 @@ def plan(out: Path, *variants: Variant, resume: bool = False, jobs: int = 2) -> 
 
 def main() -> int:
     out, budget, resume = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3] == "resume"
-    return run_experiment(plan(out, variant("mpt-plus", budget), resume=resume))
+    return run_experiment(plan(out, variant("mpt-plus", budget), resume=resume, jobs=1))
 
 
 if __name__ == "__main__":

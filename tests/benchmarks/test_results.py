@@ -75,6 +75,9 @@ def test_results_come_back_from_the_file(tmp_path: Path) -> None:
     plain = json.loads(path.read_text())
     assert len(plain["methods"][0]["runs"][0]["summary"]["final"]["returns"]) == 3
     assert plain["statistics"]["rows"][0]["method"] == "mpt"
+    assert plain["statistics"]["bootstrap"]["mpt"]["mean"] == pytest.approx(
+        plain["statistics"]["rows"][0]["final"]["mean"]
+    )
 
 
 def test_files_that_are_no_results(tmp_path: Path) -> None:
