@@ -324,9 +324,11 @@ def _announce(
         progress.print(f"{len(finished)} runs are finished already and are kept")
     guess = State(plan.jobs, [job for job in jobs if job.name != SETUP]).remaining()
     progress.print(
-        f"This takes about {duration(guess)} after set-up, going by another machine; the estimate "
-        "follows this one as it goes. The first time, set-up compiles the simulator."
+        f"About {duration(guess)} after set-up, going by another machine; the estimate follows "
+        "this one as it goes."
     )
+    if jobs:
+        progress.print("Set-up compiles the simulator, which takes a minute the first time.")
 
 
 def _describe(outcome: Outcome) -> str | None:
