@@ -12,10 +12,6 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-CoordinationName = Literal[
-    "learned", "round-robin", "random", "priority", "router", "graph-of-agents", "solo"
-]
-
 
 @dataclass(frozen=True)
 class EnvConfig:
@@ -154,8 +150,9 @@ class TrainConfig:
     """Compute budget in 10^9 floating-point operations; everything counts."""
     num_envs: int = 16
     """Episodes in a batch."""
-    coordination: CoordinationName = "learned"
-    """Where bids come from."""
+    coordination: str = "learned"
+    """Where bids come from: learned, round-robin, random, priority, router, graph-of-agents, solo;
+    or ``module:name``, a strategy that a module of your own registers when it is imported."""
     priority: tuple[str, ...] = ()
     """Roles, most important first, for "priority"; empty: the order of the roles reversed."""
     action_steps: int = 4

@@ -10,6 +10,8 @@ To bring your own: subclass `Coordination`, implement `bids`, and `register` it 
 from __future__ import annotations
 
 import abc
+import difflib
+import importlib
 from collections.abc import Callable
 
 import numpy as np
@@ -134,9 +136,26 @@ def names() -> tuple[str, ...]:
 def build(name: str, config: TrainConfig, shape: Shape) -> Coordination:
     """Build a registered strategy.
 
+    Args:
+        name: of the strategy; or ``module:name``, which imports the module first, so that a module
+            of your own can register its strategies.
+        config, shape: what the builder is given.
+
     Raises:
-        ValueError: unknown name.
+        ValueError: unknown name, or no such module.
     """
+    if ":" in name:
+        module, _, name = name.partition(":")
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                f"cannot import {module!r} to find the coordination {name!r}: {error}; run in the "
+                "folder that holds the module, or put that folder on PYTHONPATH"
+            ) from error
     if name not in _BUILDERS:
-        raise ValueError(f"unknown coordination {name!r}; known: {', '.join(sorted(_BUILDERS))}")
+        close = difflib.get_close_matches(name, _BUILDERS, n=2)
+        hint = f"did you mean {' or '.join(close)}? " if close else ""
+        known = ", ".join(sorted(_BUILDERS))
+        raise ValueError(f"unknown coordination {name!r}; {hint}known: {known}")
     return _BUILDERS[name](config, shape)
