@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import os
 import sys
 import time
 import warnings
@@ -352,8 +351,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     config = tyro.cli(
         SpeedConfig, prog="python -m benchmarks.speed", args=arguments, description=__doc__
     )
-    # The profiler's library writes to the terminal otherwise.
-    os.environ.setdefault("KINETO_LOG_LEVEL", "5")
     start = time.perf_counter()
     speed = measure_speed(config)
     print(as_text(speed), end="")

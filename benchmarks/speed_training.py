@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -45,8 +48,7 @@ def kernel_share(config: TrainConfig, steps: int) -> KernelShare:
         trainer.step()
     plain = clock() - start
     activities = [torch.profiler.ProfilerActivity.CPU]
-    with warnings.catch_warnings(), torch.profiler.profile(activities=activities) as profile:
-        warnings.simplefilter("ignore")
+    with _silence(), torch.profiler.profile(activities=activities) as profile:
         with torch.profiler.record_function("benchmark::steps"):
             start = clock()
             for _ in range(steps):
@@ -59,6 +61,22 @@ def kernel_share(config: TrainConfig, steps: int) -> KernelShare:
     overhead = max(0.0, profiled / plain - 1.0)
     at_least = max(0.0, share * (1.0 + overhead) - overhead)
     return KernelShare(share, at_least, 1e3 * plain / steps)
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """No warnings, and nothing on standard error: the profiler's library writes there by itself."""
+    saved = os.dup(2)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nothing, 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(nothing)
 
 
 # -- collection ------------------------------------------------------------------------------
