@@ -542,6 +542,8 @@ def _go_greedily(s, b, target):
     cost = 0
     for _ in range(_GREEDY_STEPS):
         dx, dz = x - cell_x(feet), z - cell_z(feet)
+        if dx == 0 and dz == 0:
+            return False
         along_x = 1 if dx > 0 else 3
         along_z = 2 if dz > 0 else 0
         first, second = along_x, along_z

@@ -254,7 +254,12 @@ def _caves(key, b):
                     low, high = -1, 0
                 for dy in range(high, low - 1, -1):
                     at = cell + dy
-                    if b[at] < BEDROCK and b[at] > WATER and not _wet(b, at):
+                    # Lakes lie higher than the lowest ground.
+                    if (
+                        b[at] < BEDROCK
+                        and b[at] > WATER
+                        and (y + dy < LOWEST_GROUND or not _wet(b, at))
+                    ):
                         b[at] = AIR
 
 
