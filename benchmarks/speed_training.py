@@ -48,12 +48,15 @@ def kernel_share(config: TrainConfig, steps: int) -> KernelShare:
         trainer.step()
     plain = clock() - start
     activities = [torch.profiler.ProfilerActivity.CPU]
-    with _silence(), torch.profiler.profile(activities=activities) as profile:
-        with torch.profiler.record_function("benchmark::steps"):
-            start = clock()
-            for _ in range(steps):
-                trainer.step()
-            profiled = clock() - start
+    with (
+        _silence(),
+        torch.profiler.profile(activities=activities) as profile,
+        torch.profiler.record_function("benchmark::steps"),
+    ):
+        start = clock()
+        for _ in range(steps):
+            trainer.step()
+        profiled = clock() - start
     events = profile.key_averages()
     whole = sum(e.cpu_time_total for e in events if e.key == "benchmark::steps")
     inside = sum(e.self_cpu_time_total for e in events if e.key.startswith("aten::"))
