@@ -66,7 +66,7 @@ format: $(INSTALLED_TEST)  ## format the code and fix what can be fixed
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-speed: $(INSTALLED)  ## measure the environments' speed
+speed: $(INSTALLED_TEST)  ## measure the speed of environments and training, beside other libraries
 	$(BIN)/python -m benchmarks.speed $(ARGS)
 
 clean:  ## remove caches and compiled kernels (not the virtual environment)
