@@ -1,7 +1,7 @@
 """The cold start: supervised learning on noisy demonstrations of the scripted expert.
 
-The demonstrator lets the expert bid and act for every role, but with a given probability a turn's
-bids are drawn at random, and with a given probability the winner acts at random. The swarm learns
+The demonstrator lets the expert bid and act for every role, but with a given probability the wrong
+role is eager, and with a given probability the winner acts at random. The swarm learns
 each role's action in the turns the role acted in, and every agent's bid. The monolithic policy
 learns from the *same* demonstrations: the recorded actions are replayed in its own view of the
 same worlds.
@@ -116,14 +116,7 @@ def _play(
         if script is None:
             assert config is not None
             wanted, expert_actions = game.expert()
-            # The expert's bid says how eager it is, not how far credit should reach: it counts on
-            # the scale of the levels' order, whatever they are.
-            bids = np.rint(wanted * top).astype(np.int64)
-            for row in rows:
-                if uniform4(game.keys[row], step, STREAM_EXPERT, 0) < config.bid_noise:
-                    for agent in range(a):
-                        draw = uniform4(game.keys[row], step, STREAM_EXPERT, 2 + agent)
-                        bids[row, agent] = 1 + int(draw * top)
+            bids = _demonstrated_bids(game, wanted >= 0.5, rows, step, config.bid_noise)
         else:
             bids = np.full((n, a), top)
         bids[~game.present()] = 0
@@ -140,7 +133,7 @@ def _play(
                 actions[row] = expert_actions[row, winner]
                 if uniform4(game.keys[row], step, STREAM_EXPERT, 1) < config.action_noise:
                     legal = np.flatnonzero(masks[winner][row])
-                    draw = uniform4(game.keys[row], step, STREAM_EXPERT, 2 + a)
+                    draw = uniform4(game.keys[row], step, STREAM_EXPERT, 2)
                     actions[row] = legal[int(draw * len(legal))]
         result = game.act(actions)
         if shared:
@@ -160,6 +153,35 @@ def _play(
     batch.metrics = game.metrics()
     batch.metric_names = game.metric_names
     return Demonstrations(batch, float(batch.returns.mean()))
+
+
+def _demonstrated_bids(
+    game: VectorGame,
+    eager: NDArray[np.bool_],
+    rows: NDArray[np.int64],
+    step: int,
+    noise: float,
+) -> NDArray[np.int64]:
+    """Bid levels ``(N, A)``: eager agents bid in the upper half of the levels, others in the lower.
+
+    Where in its half an agent bids is random, so that all levels are demonstrated and bids stay
+    comparable. With probability ``noise`` the wrong agents are eager: the roles are rotated.
+    """
+    top, agents = len(game.bid_levels) - 1, game.num_agents
+    half = top // 2
+    bids = np.zeros(eager.shape, np.int64)
+    for row in rows:
+        key = game.keys[row]
+        shift = 0
+        if uniform4(key, step, STREAM_EXPERT, 0) < noise:
+            shift = int(uniform4(key, step, STREAM_EXPERT, 3) * agents)
+        for agent in range(agents):
+            draw = uniform4(key, step, STREAM_EXPERT, 4 + agent)
+            if eager[row, (agent + shift) % agents]:
+                bids[row, agent] = half + 1 + int(draw * (top - half))
+            else:
+                bids[row, agent] = 1 + int(draw * half) if half else 0
+    return bids
 
 
 def fit(

@@ -51,7 +51,7 @@ class ColdStartConfig:
     action_noise: float = 0.3
     """Probability that the demonstrator acts at random among the legal actions."""
     bid_noise: float = 0.3
-    """Probability that the demonstrator's bids of a turn are drawn at random."""
+    """Probability that in a turn a random agent of the demonstrator is the eager one."""
     epochs: int = 4
     """Passes over the demonstrations."""
     batch_size: int = 256
