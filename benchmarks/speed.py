@@ -205,7 +205,7 @@ def _prepare_training(config: SpeedConfig, add: Any, notes: list[str]) -> Any | 
     from benchmarks.speed_training import our_rate
 
     run = _run_config(config)
-    add("collection", "turns/s", our_rate(run, max(1, round(2 * config.size))))
+    add("collection", "turns/s", our_rate(run, max(1, round(8 * config.size))))
     if importlib.util.find_spec("torchrl") is None:
         notes.append("TorchRL is left out: it is not installed (pip install 'mpt-swarm[interop]').")
         return None
@@ -300,7 +300,7 @@ def _ratios(config: SpeedConfig, measured: dict[str, Measured]) -> list[Ratio]:
 def _kernel_ratios(config: SpeedConfig) -> list[Ratio]:
     from benchmarks.speed_training import kernel_share
 
-    share = kernel_share(_run_config(config), max(1, round(6 * config.size)))
+    share = kernel_share(_run_config(config), max(4, round(24 * config.size)))
     return [
         Ratio(
             "kernels",

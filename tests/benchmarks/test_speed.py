@@ -84,7 +84,9 @@ def test_speed_within_generous_bounds(tmp_path: Path, capsys: pytest.CaptureFixt
     assert found["vector"]["value"] > 60_000
     assert found["snapshot"]["value"] < 60
     assert found["snapshot/deepcopy"]["value"] < 0.1
-    assert 0.15 < found["kernels/at least"]["value"] <= found["kernels"]["value"] < 1.0
+    # Over four steps the cost of the profiler is not known well: only its direction is tested.
+    assert found["kernels/at least"]["value"] <= found["kernels"]["value"]
+    assert 0.15 < found["kernels"]["value"] < 1.0
     assert found["aec/noop"]["holds"] == (found["aec/noop"]["value"] >= 0.08)
     if "aec/connect_four" in found:
         assert found["aec/connect_four"]["value"] > 1.0
