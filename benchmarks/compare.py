@@ -45,7 +45,7 @@ FULL = Preset(tuple(METHODS), 5, 400.0, EvalConfig())
 QUICK = Preset(
     tuple(METHODS),
     3,
-    200.0,
+    60.0,
     EvalConfig(worlds=64, repeats=3, curve_points=10, curve_worlds=32),
 )
 
@@ -63,7 +63,7 @@ class CompareConfig:
     seeds: int | None = None
     """Number of training seeds: 0, 1, ...; None: 5 (3 with --quick)."""
     budget_gflop: float | None = None
-    """Compute of each run in 10^9 floating-point operations; None: 400 (200 with
+    """Compute of each run in 10^9 floating-point operations; None: 400 (60 with
     --quick)."""
     out: Path | None = None
     """Results folder; None: a new one under results/."""

@@ -41,14 +41,14 @@ SWAPS = ("round-robin", "random", "priority", "graph-of-agents")
 """Coordinations that need no training of their own."""
 
 SECONDS_PER_GFLOP = {
-    "mpt": 0.065,
-    "mpt-plus": 0.062,
-    "monolithic": 0.047,
-    "round-robin": 0.058,
-    "random-bids": 0.063,
-    "graph-of-agents": 0.064,
-    "fixed-priority": 0.1,
-    "router": 0.072,
+    "mpt": 0.28,
+    "mpt-plus": 0.26,
+    "monolithic": 0.18,
+    "round-robin": 0.2,
+    "random-bids": 0.26,
+    "graph-of-agents": 0.27,
+    "fixed-priority": 0.37,
+    "router": 0.26,
 }
 """Rough time of training on one core, for the order of the runs and the first guess of the time."""
 
@@ -300,7 +300,7 @@ def make_jobs(plan: Plan, finished: set[tuple[str, int]]) -> list[Job]:
 
 def expected_seconds(config: TrainConfig) -> float:
     """A rough guess of the time that a run takes."""
-    rate = SECONDS_PER_GFLOP.get(config.method, 0.07)
+    rate = SECONDS_PER_GFLOP.get(config.method, 0.3)
     points = config.eval.curve_points * config.eval.curve_worlds
     whole = 2 * config.eval.worlds * config.eval.repeats
     share = (points + whole) / (config.eval.worlds * config.eval.repeats)

@@ -19,6 +19,7 @@ from benchmarks.compare import CompareConfig, plan_of
 from benchmarks.experiment import make_jobs, prepare_folder, run_experiment
 from benchmarks.jobs import RunProgress
 from benchmarks.results import load, summarize_swap
+from benchmarks.runner import State
 from mpt_envs import UnknownTaskError
 from mpt_train.errors import RunFolderError, UsageError
 from mpt_train.methods import METHODS
@@ -62,6 +63,11 @@ def test_the_help_says_what_the_presets_are(capsys: pytest.CaptureFixture[str]) 
         full, quick = getattr(compare.FULL, field), getattr(compare.QUICK, field)
         assert f"None: {full:g} ({quick:g} with --quick)" in text
     assert set(compare.QUICK.methods) == set(compare.FULL.methods) == set(METHODS)
+
+
+def test_quick_is_expected_to_take_less_than_six_minutes_on_two_cores(tmp_path: Path) -> None:
+    quick = plan_of(CompareConfig(quick=True, jobs=2, out=tmp_path))
+    assert State(2, make_jobs(quick, set())).remaining() < 300
 
 
 def test_options_reach_the_runs_and_the_command() -> None:
