@@ -229,14 +229,15 @@ def spec(id: str) -> EnvSpec:
         UnknownTaskError: nothing is; the message lists close matches and other versions.
     """
     if isinstance(id, str) and ":" in id:
-        module, _, id = id.partition(":")
+        module, _, rest = id.partition(":")
         try:
             importlib.import_module(module)
-        except ModuleNotFoundError as error:
+        except (ModuleNotFoundError, ValueError) as error:
             raise UnknownTaskError(
-                f"cannot import {module!r} to find the task {id!r}: {error}; run in the folder "
+                f"cannot import {module!r} to find the task {rest!r}: {error}; run in the folder "
                 "that holds the module, or put that folder on PYTHONPATH"
             ) from error
+        return spec(rest)
     if id not in _specs:
         _load_plugins()
     if id not in _specs:

@@ -139,7 +139,7 @@ def coordinated_bids(game: VectorGame, config: TrainConfig, name: str) -> Bidder
     from mpt_train.flops import FlopCounter
     from mpt_train.rollout import TurnContext, pad_masks, stack_observations
 
-    agents = build_agents(dataclasses.replace(config, coordination=name), game)  # type: ignore[arg-type]
+    agents = build_agents(dataclasses.replace(config, coordination=name), game)
     strategy, policy = agents.coordination, agents.policy
     if strategy.module is not None or name == "learned":
         raise ValueError(
