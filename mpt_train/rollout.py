@@ -131,12 +131,14 @@ def stack_observations(
     observations: list[NDArray[np.float32]], shared: bool, width: int
 ) -> NDArray[np.float32]:
     """``(N, D)`` if shared, else ``(A, N, D)``, padded with zeros to ``width``."""
-    if shared:
+    if shared and observations[0].shape[1] == width:
         return observations[0]
+    if shared:
+        observations = observations[:1]
     padded = np.zeros((len(observations), observations[0].shape[0], width), np.float32)
     for agent, values in enumerate(observations):
         padded[agent, :, : values.shape[1]] = values
-    return padded
+    return padded[0] if shared else padded
 
 
 def pad_masks(masks: list[NDArray[np.bool_]], width: int) -> list[NDArray[np.bool_]]:
@@ -273,6 +275,10 @@ def rollout(
     return batch
 
 
+_SMALL = 512
+"""Up to this many rows (agents times worlds) the actions of all agents are computed together."""
+
+
 def _act(
     context: TurnContext,
     coordination: Coordination,
@@ -281,23 +287,32 @@ def _act(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Actions of the winners, ``(n,)``, -1 where the turn is skipped; and their masks."""
     policy = context.policy
-    logits = np.zeros((len(winners), policy.num_actions), np.float32)
-    masks = np.zeros(logits.shape, np.bool_)
+    rows = np.arange(len(winners))
+    masks = context.masks[0] if policy.num_agents == 1 else np.stack(context.masks)[winners, rows]
     cost = policy.act_flop if context.features is None else policy.action_head_flop
-    for agent in range(policy.num_agents):
-        mine = np.flatnonzero(winners == agent)
-        if not len(mine):
-            continue
-        index = torch.from_numpy(mine)
+    counter.add(context.part + "_act", cost * int((winners >= 0).sum()))
+    if context.messages is None and policy.num_agents * len(rows) <= _SMALL:
+        # All agents in one product are quicker than a product an agent; the others' results are
+        # thrown away, and do not count: the method does not need them.
         if context.features is not None:
-            own = policy.action_head_one(agent, context.features[agent, index])
+            everyone = policy.actor.output(context.features)
         else:
-            own = policy.action_logits_one(agent, context.observation_of(agent)[index])
-        if context.messages is not None:
-            own = coordination.refine(agent, own, context.messages[index])
-        logits[mine] = own.numpy()
-        masks[mine] = context.masks[agent][mine]
-        counter.add(context.part + "_act", cost * len(mine))
+            everyone = policy.actor(context.observations)
+        logits = everyone.numpy()[winners, rows]
+    else:
+        logits = np.zeros((len(winners), policy.num_actions), np.float32)
+        for agent in range(policy.num_agents):
+            mine = np.flatnonzero(winners == agent)
+            if not len(mine):
+                continue
+            index = torch.from_numpy(mine)
+            if context.features is not None:
+                own = policy.action_head_one(agent, context.features[agent, index])
+            else:
+                own = policy.action_logits_one(agent, context.observation_of(agent)[index])
+            if context.messages is not None:
+                own = coordination.refine(agent, own, context.messages[index])
+            logits[mine] = own.numpy()
     actions = sample_rows(logits, masks, context.keys, context.turns, STREAM_POLICY_ACTION, winners)
     actions[winners < 0] = -1
     return actions, masks
