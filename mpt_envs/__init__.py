@@ -42,8 +42,8 @@ for _goal, _description in {
     "iron-pickaxe": "Make an iron pickaxe from nothing: wood, stone, coal, iron, a furnace.",
     "stone-pickaxe": "Make a stone pickaxe from nothing.",
     "wooden-pickaxe": "Make a wooden pickaxe from nothing.",
-    "crafting-table": "Make and place a crafting table.",
-    "furnace": "Make and place a furnace.",
+    "crafting-table": "Make a crafting table from nothing.",
+    "furnace": "Make a furnace from nothing.",
     "torch": "Make torches from coal and sticks.",
     "stone-bricks": "Smelt cobblestone and craft stone bricks.",
 }.items():
