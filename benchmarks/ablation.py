@@ -17,7 +17,7 @@ from typing import Any
 
 import tyro
 
-from benchmarks.compare import FULL, QUICK, choose_folder, command_line
+from benchmarks.compare import FULL, QUICK, choose_folder, command_line, for_domain
 from benchmarks.experiment import Plan, Variant, run_experiment
 from benchmarks.runner import usable_cores
 from mpt_train.cli.console import run, usage_errors
@@ -209,7 +209,9 @@ def variants(config: AblationConfig) -> list[Variant]:
     found = []
     for name, group, sign, options in groups:
         method = METHODS[name]
-        base = method_config(name, task=config.task, budget_gflop=budget, eval=preset.eval)
+        base = for_domain(
+            method_config(name, task=config.task, budget_gflop=budget, eval=preset.eval)
+        )
         found.append(Variant(name, method.title, method.description, base, group))
         for option in options:
             new = changed(base, option.changes)

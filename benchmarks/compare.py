@@ -41,7 +41,7 @@ class Preset:
     eval: EvalConfig
 
 
-FULL = Preset(tuple(METHODS), 5, 400.0, EvalConfig())
+FULL = Preset(tuple(METHODS), 5, 200.0, EvalConfig())
 QUICK = Preset(
     tuple(METHODS),
     3,
@@ -159,7 +159,18 @@ def _run_config(name: str, config: CompareConfig, preset: Preset, budget: float)
     env = dataclasses.replace(
         run.env, agents=config.agents, dropout=config.dropout, backend=config.backend
     )
-    return dataclasses.replace(run, env=env)
+    return for_domain(dataclasses.replace(run, env=env))
+
+
+PRIORITIES = {"crafting": ("smith", "logger", "miner")}
+"""The best order of roles for a fixed priority, per domain: any order that puts a role early that
+can always do something starves those behind it."""
+
+
+def for_domain(config: TrainConfig) -> TrainConfig:
+    """The configuration with what a method can only know once the domain is known."""
+    domain = config.task.split(":")[-1].split("/")[0]
+    return dataclasses.replace(config, priority=PRIORITIES.get(domain, config.priority))
 
 
 def choose_folder(out: Path | None, stem: str, resume: bool) -> Path:

@@ -20,9 +20,10 @@ from typing import Any
 
 import tyro
 
+from benchmarks.compare import for_domain
 from benchmarks.runner import usable_cores
 from mpt_train.cli.console import run, usage_errors
-from mpt_train.config import EvalConfig, TrainConfig, to_json
+from mpt_train.config import EvalConfig, TrainConfig
 from mpt_train.files import write_json
 from mpt_train.methods import METHODS, method_config
 
@@ -59,7 +60,7 @@ def grid(config: TuningConfig) -> list[TrainConfig]:
             base = method_config(name, task=config.task, budget_gflop=config.budget_gflop)
             points.append(
                 dataclasses.replace(
-                    base,
+                    for_domain(base),
                     seed=SEED,
                     network=dataclasses.replace(base.network, hidden=hidden),
                     optimizer=dataclasses.replace(base.optimizer, learning_rate=rate),
@@ -91,7 +92,7 @@ def measure(config: TrainConfig) -> dict[str, Any]:
         "seconds": round(summary.wall_seconds, 1),
     }
     print(json.dumps(row), flush=True)
-    return {**row, "config": to_json(config)}
+    return row
 
 
 def main(arguments: Sequence[str]) -> int:

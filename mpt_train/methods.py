@@ -12,6 +12,7 @@ from mpt_train.config import (
     BidLearning,
     EnvConfig,
     NetworkConfig,
+    OptimizerConfig,
     TrainConfig,
 )
 
@@ -31,44 +32,72 @@ class Method:
     config: TrainConfig
 
 
-_DISCOUNTED = ActionLearning(credit="discounted", baseline="value", normalize=True)
-_NO_BIDS = BidLearning(kind="none")
-_SMALL_BIDDER = NetworkConfig(bid_hidden=(16,))
+# Learning rate and width of each method are the best of the same small grid (benchmarks/tuning.py).
+_ENTROPY = 0.003
+_DISCOUNTED = ActionLearning(
+    credit="discounted", baseline="value", normalize=True, entropy=_ENTROPY
+)
+_NO_BIDS = BidLearning(kind="none", entropy=_ENTROPY)
+_SLOW, _FAST = OptimizerConfig(learning_rate=2e-3), OptimizerConfig(learning_rate=4e-3)
+_NARROW, _WIDE = (32, 32), (64, 64)
+_CHOOSER = (16,)
 
 METHODS: dict[str, Method] = {
     "mpt": Method(
         "MPT",
         "The paper to the letter: market credit, agent-mean baseline, tenths, plain preferences.",
-        TrainConfig(method="mpt"),
+        TrainConfig(method="mpt", network=NetworkConfig(hidden=_WIDE), optimizer=_SLOW),
     ),
     "mpt-plus": Method(
         "MPT+",
-        "The market in the configuration that measures best.",
+        "The market in the configuration that measures best: bids learned by policy gradient.",
         TrainConfig(
             method="mpt-plus",
             env=EnvConfig(bid_levels="crowded"),
-            network=_SMALL_BIDDER,
-            action=ActionLearning(credit="value", baseline="value", normalize=True),
-            bids=BidLearning(kind="policy_gradient"),
+            network=NetworkConfig(hidden=_NARROW, bid_hidden=_CHOOSER),
+            action=ActionLearning(
+                credit="value", baseline="value", normalize=True, entropy=_ENTROPY
+            ),
+            bids=BidLearning(kind="policy_gradient", entropy=_ENTROPY),
+            optimizer=_FAST,
             action_steps=0,
         ),
     ),
     "monolithic": Method(
         "Monolithic",
         "One policy with all roles' actions, REINFORCE with discount 0.95.",
-        TrainConfig(method="monolithic", coordination="solo", action=_DISCOUNTED, bids=_NO_BIDS),
+        TrainConfig(
+            method="monolithic",
+            coordination="solo",
+            network=NetworkConfig(hidden=_NARROW),
+            action=_DISCOUNTED,
+            bids=_NO_BIDS,
+            optimizer=_FAST,
+        ),
     ),
     "round-robin": Method(
         "Round-robin",
         "Agents act in rotation; discounted credit.",
         TrainConfig(
-            method="round-robin", coordination="round-robin", action=_DISCOUNTED, bids=_NO_BIDS
+            method="round-robin",
+            coordination="round-robin",
+            network=NetworkConfig(hidden=_WIDE),
+            action=_DISCOUNTED,
+            bids=_NO_BIDS,
+            optimizer=_SLOW,
         ),
     ),
     "random-bids": Method(
         "Random bids",
         "Bids are drawn uniformly; discounted credit.",
-        TrainConfig(method="random-bids", coordination="random", action=_DISCOUNTED, bids=_NO_BIDS),
+        TrainConfig(
+            method="random-bids",
+            coordination="random",
+            network=NetworkConfig(hidden=_NARROW),
+            action=_DISCOUNTED,
+            bids=_NO_BIDS,
+            optimizer=_FAST,
+        ),
     ),
     "graph-of-agents": Method(
         "Graph-of-Agents",
@@ -76,9 +105,10 @@ METHODS: dict[str, Method] = {
         TrainConfig(
             method="graph-of-agents",
             coordination="graph-of-agents",
-            network=_SMALL_BIDDER,
+            network=NetworkConfig(hidden=_WIDE, bid_hidden=_CHOOSER),
             action=_DISCOUNTED,
             bids=_NO_BIDS,
+            optimizer=_FAST,
             action_steps=0,
         ),
     ),
@@ -86,7 +116,12 @@ METHODS: dict[str, Method] = {
         "Fixed priority",
         "The first role of a fixed order that can do more than idle acts; discounted credit.",
         TrainConfig(
-            method="fixed-priority", coordination="priority", action=_DISCOUNTED, bids=_NO_BIDS
+            method="fixed-priority",
+            coordination="priority",
+            network=NetworkConfig(hidden=_WIDE),
+            action=_DISCOUNTED,
+            bids=_NO_BIDS,
+            optimizer=_SLOW,
         ),
     ),
     "router": Method(
@@ -95,9 +130,10 @@ METHODS: dict[str, Method] = {
         TrainConfig(
             method="router",
             coordination="router",
-            network=_SMALL_BIDDER,
+            network=NetworkConfig(hidden=_NARROW, bid_hidden=_CHOOSER),
             action=_DISCOUNTED,
             bids=_NO_BIDS,
+            optimizer=_FAST,
             action_steps=0,
         ),
     ),
