@@ -267,15 +267,15 @@ class TurnTask(abc.ABC):
     def expert_bid(self, agent: str) -> float:
         """How much a scripted expert would bid for the agent now, in [0, 1]."""
         raise MissingCapabilityError(
-            f"{self.task_id} has no scripted expert; train with --cold-start none, or implement "
-            "expert_bid and expert_action in your task"
+            f"{self.task_id} has no scripted expert; train with --cold-start.episodes 0, or "
+            "implement expert_bid and expert_action in your task"
         )
 
     def expert_action(self, agent: str) -> int:
         """What a scripted expert of the agent's role would do if it were to act now."""
         raise MissingCapabilityError(
-            f"{self.task_id} has no scripted expert; train with --cold-start none, or implement "
-            "expert_bid and expert_action in your task"
+            f"{self.task_id} has no scripted expert; train with --cold-start.episodes 0, or "
+            "implement expert_bid and expert_action in your task"
         )
 
     @property
