@@ -35,7 +35,7 @@ class Pairs:
         agents, chosen, rejected: ``int64 (P,)``; the bids are levels.
         weights: ``float32 (P,)``.
         counts: how many snapshots were tried, contested, dropped (bid never low enough), tied,
-            and in how many pairs the original was better.
+            in how many pairs the original was better, and the turns played in branches.
     """
 
     observations: Tensor
@@ -44,6 +44,16 @@ class Pairs:
     rejected: NDArray[np.int64]
     weights: NDArray[np.float32]
     counts: dict[str, int]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Contested turns among those tried; dropped, and tied, branches among the contested."""
+        contested = max(self.counts["contested"], 1)
+        return {
+            "contested_share": self.counts["contested"] / max(self.counts["tried"], 1),
+            "dropped_share": self.counts["dropped"] / contested,
+            "tied_share": self.counts["tied"] / contested,
+        }
 
 
 def check_fidelity(game: VectorGame, allow_inexact: bool = False) -> None:
@@ -92,7 +102,8 @@ class BranchPlayer:
 
         The policy must not have changed since the batch was collected.
         """
-        counts = dict.fromkeys(("tried", "contested", "dropped", "tied", "original_better"), 0)
+        names = ("tried", "contested", "dropped", "tied", "original_better", "turns")
+        counts = dict.fromkeys(names, 0)
         counts["tried"] = len(batch.saved)
         contested = [s for s in batch.saved if batch.runners_up[s[0], s[1]] >= 0]
         counts["contested"] = len(contested)
@@ -118,6 +129,7 @@ class BranchPlayer:
             ]
             game.reseed(rows, np.array(keys, np.uint64))
         branch = rollout(game, policy, coordination, counter, part="branch", first_bids=bids)
+        counts["turns"] = branch.num_turns
         # Under independent noise a tie behind the winner can fall to a third agent; the runner-up
         # of the episode did not act then, and the branch says nothing.
         valid = branch.winners[0, rows] == batch.runners_up[turns, worlds]

@@ -87,27 +87,9 @@ def _play(
     num_actions: int,
 ) -> Demonstrations:
     n, a, top = game.num_envs, game.num_agents, len(game.bid_levels) - 1
-    shape = (game.max_turns, n)
     shared = game.shared_observation
-    batch = Batch(
-        shared=shared,
-        observations=np.zeros((*shape, width) if shared else (a, *shape, width), np.float32),
-        masks=np.zeros((*shape, num_actions), np.bool_),
-        active=np.zeros(shape, np.bool_),
-        present=np.ones((*shape, a), np.bool_),
-        bids=np.zeros((*shape, a), np.int64),
-        winning_bids=np.zeros(shape),
-        winners=np.full(shape, -1),
-        runners_up=np.full(shape, -1),
-        actions=np.full(shape, -1),
-        rewards=np.zeros(shape),
-        illegal=np.zeros(shape, np.bool_),
-        keys=game.keys.copy(),
-        metrics=np.zeros((n, 0)),
-        metric_names=(),
-        roles=game.roles,
-        max_turns=game.max_turns,
-    )
+    batch = Batch.empty(game, game.max_turns, width, num_actions, game.keys.copy())
+    batch.present[:] = True
     step = 0
     while game.active.any():
         rows = np.flatnonzero(game.active)

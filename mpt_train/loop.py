@@ -274,7 +274,7 @@ class Trainer:
             pairs = self._branches.collect(
                 batch, self.agents.policy, self.agents.coordination, config.bids, self.counter
             )
-            record["pairs"] = dict(pairs.counts)
+            record["pairs"] = {**pairs.counts, **pairs.shares}
             if len(pairs.agents):
                 loss, statistics = preference_loss(pairs, self.agents.policy, self.counter)
                 losses.append(config.bids.coefficient * loss)
@@ -283,7 +283,8 @@ class Trainer:
         branched = time.perf_counter()
         credit, advantage, team_advantage = self._advantages(batch, losses)
         if bid_step:
-            team = self._team_loss(batch, team_advantage)
+            team, statistics = self._team_loss(batch, team_advantage)
+            record |= statistics
             if team is not None:
                 losses.append(config.bids.coefficient * team)
                 record["loss_bid"] = float(team.detach())
@@ -343,19 +344,24 @@ class Trainer:
         own = advantages(config, credit, batch.winners, batch.active, agents, values)
         return credit, own, team
 
-    def _team_loss(self, batch: Batch, advantage: NDArray[np.float64]) -> torch.Tensor | None:
-        """Policy gradient on the choice of the actor: bids, or the strategy's own parameters."""
+    def _team_loss(
+        self, batch: Batch, advantage: NDArray[np.float64]
+    ) -> tuple[torch.Tensor | None, dict[str, float]]:
+        """Policy gradient on the choice of the actor: bids, or the strategy's own parameters.
+
+        Returns:
+            The loss, None if there is nothing to learn; and statistics for the log.
+        """
         config = self.config.bids
         strategy = self.agents.coordination
         learned = self.config.coordination == "learned"
         if learned and config.kind not in ("policy_gradient", "both"):
-            return None
+            return None, {}
         if not learned and strategy.module is None:
-            return None
+            return None, {}
         if learned:
-            loss, _ = bid_gradient_loss(batch, self.agents.policy, advantage, config, self.counter)
-            return loss
-        return strategy.loss(batch, advantage, config.entropy, self.counter)
+            return bid_gradient_loss(batch, self.agents.policy, advantage, config, self.counter)
+        return strategy.loss(batch, advantage, config.entropy, self.counter), {}
 
     def _update(self, losses: list[torch.Tensor]) -> float:
         config = self.config.optimizer
@@ -473,7 +479,8 @@ def clip_per_agent(parameters: Mapping[str, torch.nn.Parameter], limit: float) -
 
     The first dimension of every parameter is the agent (`StackedLinear`). Parameters are grouped
     by the first part of their name; within a group, each agent is clipped on its own, as
-    independent networks would be.
+    independent networks would be. A group with parameters of another shape (a strategy that brings
+    an ordinary module) is clipped as one network.
 
     Returns:
         The largest norm before clipping.
@@ -484,6 +491,9 @@ def clip_per_agent(parameters: Mapping[str, torch.nn.Parameter], limit: float) -
         if parameter.grad is not None:
             groups.setdefault(name.split(".", 1)[0], []).append(parameter.grad)
     for gradients in groups.values():
+        stacked = all(g.dim() > 1 and len(g) == len(gradients[0]) for g in gradients)
+        if not stacked:
+            gradients = [g.unsqueeze(0) if g.dim() else g.view(1, 1) for g in gradients]
         norms = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0).sqrt()
         largest = max(largest, float(norms.max()))
         scale = (limit / norms.clamp_min(1e-12)).clamp_max(1.0)
@@ -505,6 +515,9 @@ def _check(config: TrainConfig) -> None:
         problems.append("action_steps cannot be negative")
     if config.eval.worlds < 1 or config.eval.repeats < 1 or config.eval.curve_worlds < 1:
         problems.append("eval.worlds, eval.repeats and eval.curve_worlds must be at least 1")
+    branching = config.coordination == "learned" and config.bids.kind in ("preference", "both")
+    if branching and (config.bids.contested_turns < 1 or config.bids.resamples < 1):
+        problems.append("bids.contested_turns and bids.resamples must be at least 1")
     one_hot = config.coordination not in ("learned", "random")
     if one_hot and config.action.credit == "market":
         problems.append(

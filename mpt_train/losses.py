@@ -61,9 +61,11 @@ def action_loss(
         if entropy_weight:
             total = total - entropy_weight * entropy
         counter.add("update_action", (1 + BACKWARD) * policy.act_flop * count)
-        role = batch.roles[agent]
-        statistics[f"credit_mean/{role}"] = float(credit[where].mean())
-        statistics[f"credit_std/{role}"] = float(credit[where].std())
+    for role in dict.fromkeys(batch.roles):
+        mine = batch.acted & (np.array(batch.roles) == role)[batch.winners]
+        if mine.any():
+            statistics[f"credit_mean/{role}"] = float(credit[mine].mean())
+            statistics[f"credit_std/{role}"] = float(credit[mine].std())
     statistics["action_entropy"] = float(np.mean(entropies)) if entropies else 0.0
     return total, statistics
 

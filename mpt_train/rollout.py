@@ -100,6 +100,42 @@ class Batch:
     saved: list[tuple[int, int, GameSnapshot]] = field(default_factory=list)
     messages: NDArray[np.float32] | None = None
 
+    @classmethod
+    def empty(
+        cls, game: VectorGame, turns: int, width: int, num_actions: int, keys: NDArray[np.uint64]
+    ) -> Batch:
+        """A batch of ``turns`` turns of ``game`` in which nothing has happened yet.
+
+        Args:
+            game: gives the numbers of worlds and agents.
+            turns: T.
+            width, num_actions: D and K, to which observations and masks are padded.
+            keys: ``uint64 (N,)``.
+        """
+        shape, agents = (turns, game.num_envs), game.num_agents
+        shared = game.shared_observation
+        return cls(
+            shared=shared,
+            observations=np.zeros(
+                (*shape, width) if shared else (agents, *shape, width), np.float32
+            ),
+            masks=np.zeros((*shape, num_actions), np.bool_),
+            active=np.zeros(shape, np.bool_),
+            present=np.zeros((*shape, agents), np.bool_),
+            bids=np.zeros((*shape, agents), np.int64),
+            winning_bids=np.zeros(shape),
+            winners=np.full(shape, -1),
+            runners_up=np.full(shape, -1),
+            actions=np.full(shape, -1),
+            rewards=np.zeros(shape),
+            illegal=np.zeros(shape, np.bool_),
+            keys=keys,
+            metrics=np.zeros((game.num_envs, 0)),
+            metric_names=(),
+            roles=game.roles,
+            max_turns=game.max_turns,
+        )
+
     @property
     def acted(self) -> NDArray[np.bool_]:
         """``bool (T, N)``: turns in which an agent acted."""
@@ -193,26 +229,7 @@ def rollout(
     width = policy.observation_size
     keys = salted(game.keys.copy(), salt)
     horizon = int(game.max_turns - game.turn[game.active].min()) if game.active.any() else 0
-    shape = (horizon, n)
-    batch = Batch(
-        shared=shared,
-        observations=np.zeros((*shape, width) if shared else (a, *shape, width), np.float32),
-        masks=np.zeros((*shape, k), np.bool_),
-        active=np.zeros(shape, np.bool_),
-        present=np.zeros((*shape, a), np.bool_),
-        bids=np.zeros((*shape, a), np.int64),
-        winning_bids=np.zeros(shape),
-        winners=np.full(shape, -1),
-        runners_up=np.full(shape, -1),
-        actions=np.full(shape, -1),
-        rewards=np.zeros(shape),
-        illegal=np.zeros(shape, np.bool_),
-        keys=keys,
-        metrics=np.zeros((n, 0)),
-        metric_names=(),
-        roles=game.roles,
-        max_turns=game.max_turns,
-    )
+    batch = Batch.empty(game, horizon, width, k, keys)
     step = 0
     while game.active.any():
         rows = np.flatnonzero(game.active)
@@ -267,7 +284,8 @@ def rollout(
         batch.illegal[step] = result.illegal
         if context.messages is not None:
             if batch.messages is None:
-                batch.messages = np.zeros((*shape, context.messages.shape[1]), np.float32)
+                size = context.messages.shape[1]
+                batch.messages = np.zeros((horizon, n, size), np.float32)
             batch.messages[step, rows] = context.messages.numpy()
         step += 1
     batch.metrics = game.metrics()

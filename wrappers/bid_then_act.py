@@ -32,6 +32,7 @@ from wrappers.rng import as_key, episode_key
 from wrappers.task import Phase, Snapshot, TurnResult, TurnTask
 
 _GAME_VERSION = 1
+_GAME_FIELDS = 19
 
 
 class GameSnapshot:
@@ -67,6 +68,13 @@ class GameSnapshot:
             object.__setattr__(self, "_digest", digest)
         assert self._digest is not None
         return self._digest
+
+    def check_version(self) -> None:
+        """Raise `SnapshotError` unless this release wrote it."""
+        if not self.game or self.game[0] != _GAME_VERSION or len(self.game) != _GAME_FIELDS:
+            raise SnapshotError(
+                "this game snapshot was taken by another release; take it again with this one"
+            )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GameSnapshot):
@@ -436,10 +444,7 @@ class BidThenActEnv(AECEnv[str, dict[str, NDArray[Any]], int]):
                 f"expected a GameSnapshot from BidThenActEnv.snapshot(), got {type(snapshot)}"
             )
         game = snapshot.game
-        if not game or game[0] != _GAME_VERSION or len(game) != 19:
-            raise SnapshotError(
-                "this game snapshot was taken by another release; take it again with this one"
-            )
+        snapshot.check_version()
         if game[1] != self.bid_levels or game[2] != (self.max_turns, self.dropout, self._names):
             raise SnapshotError(
                 f"this snapshot belongs to a game with bid levels {game[1]} and (max_turns, "

@@ -362,6 +362,7 @@ class NativeVectorGame(VectorGame):
     def restore(self, rows: NDArray[np.int64], snapshots: Sequence[GameSnapshot]) -> None:
         for row, snapshot in zip(np.asarray(rows).tolist(), snapshots, strict=True):
             game = snapshot.game
+            snapshot.check_version()
             if game[1] != self._levels or game[2] != (
                 self.max_turns,
                 self.dropout,

@@ -108,12 +108,16 @@ class VectorContractTests:
         rows = np.arange(1)
         good = game.snapshot(rows)[0]
         kind = type(good)
+        other_task = changed_snapshot(good.task, task_id="other/x-v0")
+        truncated = changed_snapshot(good.task, payload=b"abc")
         for what, snapshot in (
-            ("one of another task", changed_snapshot(good.task, task_id="other/x-v0")),
-            ("a truncated payload", changed_snapshot(good.task, payload=b"abc")),
+            ("one of another task", kind(other_task, good.game)),
+            ("a truncated payload", kind(truncated, good.game)),
+            ("another release's game state", kind(good.task, (-1, *good.game[1:]))),
+            ("a truncated game state", kind(good.task, good.game[:-1])),
         ):
             try:
-                game.restore(rows, [kind(snapshot, good.game)])
+                game.restore(rows, [snapshot])
             except SnapshotError:
                 _same(f"the state after {what}", game.snapshot(rows), [good])
                 continue

@@ -10,11 +10,18 @@ import torch
 
 from mpt_train import coordination
 from mpt_train.agents import build_agents
-from mpt_train.coordination.base import Shape, central, central_size
+from mpt_train.coordination.base import (
+    Coordination,
+    Shape,
+    central,
+    central_size,
+    one_hot_bids,
+)
 from mpt_train.coordination.fixed import FixedPriority, RandomBids, RoundRobin
 from mpt_train.coordination.graph_of_agents import GraphOfAgents
 from mpt_train.flops import FlopCounter
 from mpt_train.games import build_game
+from mpt_train.loop import Trainer
 from mpt_train.policy import SwarmPolicy
 from mpt_train.rollout import TurnContext, rollout
 from mpt_train.seeds import training_seeds
@@ -127,6 +134,34 @@ def test_absent_agents_are_never_chosen(name: str) -> None:
     batch = rollout(game, agents.policy, agents.coordination, FlopCounter())
     turns, worlds = np.nonzero(batch.acted)
     assert batch.present[turns, worlds, batch.winners[turns, worlds]].all()
+
+
+def test_a_learned_strategy_of_ones_own_trains_with_an_ordinary_module() -> None:
+    class Bandit(Coordination):
+        name = "bandit"
+
+        def __init__(self, agents: int) -> None:
+            self.module = torch.nn.Sequential(torch.nn.Linear(1, 4), torch.nn.Linear(4, agents))
+
+        def _logits(self, count: int) -> torch.Tensor:
+            return self.module(torch.ones(count, 1))
+
+        def bids(self, moment: TurnContext) -> np.ndarray:
+            pick = np.full(len(moment.turns), int(self._logits(1).argmax()))
+            return one_hot_bids(pick, moment.policy.num_agents, moment.num_levels)
+
+        def loss(self, batch, advantage, entropy, counter):  # type: ignore[no-untyped-def]
+            where = batch.acted
+            log_probs = torch.log_softmax(self._logits(int(where.sum())), dim=-1)
+            chosen = log_probs.gather(1, torch.from_numpy(batch.winners[where])[:, None])[:, 0]
+            return -(chosen * torch.from_numpy(advantage[where]).float()).mean()
+
+    coordination.register("bandit", lambda config, shape: Bandit(shape.num_agents))
+    trainer = Trainer(tiny("router", coordination="bandit"))
+    before = [p.detach().clone() for p in trainer.agents.coordination.module.parameters()]
+    trainer.step()
+    after = list(trainer.agents.coordination.module.parameters())
+    assert not all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
 
 def test_a_strategy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

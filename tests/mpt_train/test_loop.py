@@ -14,7 +14,8 @@ from mpt_train.cold_start import demonstrate, replay_solo
 from mpt_train.config import BidLearning, EnvConfig, from_json, to_json
 from mpt_train.flops import FlopCounter
 from mpt_train.games import build_game
-from mpt_train.loop import Trainer
+from mpt_train.loop import Trainer, clip_per_agent
+from mpt_train.losses import action_loss
 from mpt_train.methods import METHODS, method_config
 from mpt_train.rollout import rollout
 from mpt_train.seeds import demonstration_seeds, evaluation_seeds, training_seeds
@@ -127,6 +128,56 @@ def test_meaningless_configurations_are_refused_before_any_work() -> None:
         Trainer(tiny("mpt", budget_gflop=0.0))
     with pytest.raises(ValueError, match="did you mean"):
         method_config("mpt-puls")
+
+
+def test_counterfactuals_need_turns_and_draws() -> None:
+    for bids in (BidLearning(contested_turns=0), BidLearning(kind="both", resamples=0)):
+        with pytest.raises(ValueError, match=r"contested_turns and bids\.resamples"):
+            Trainer(tiny("mpt", bids=bids))
+    Trainer(tiny("mpt-plus", bids=BidLearning(kind="policy_gradient", contested_turns=0)))
+
+
+def test_the_log_says_what_became_of_branches_and_bids() -> None:
+    trainer = Trainer(tiny("mpt", bids=BidLearning(kind="both"), action_steps=0))
+    record = trainer.step()
+    pairs = record["pairs"]
+    assert 0 < pairs["contested"] <= pairs["tried"]
+    assert pairs["contested_share"] == pairs["contested"] / pairs["tried"]
+    assert pairs["dropped_share"] == pairs["dropped"] / pairs["contested"]
+    assert pairs["tied_share"] == pairs["tied"] / pairs["contested"]
+    assert pairs["turns"] >= pairs["contested"] - pairs["dropped"]
+    assert 0 < record["bid_entropy"] <= np.log(len(trainer.game.bid_levels)) + 1e-6
+
+
+def test_credit_is_reported_over_all_copies_of_a_role() -> None:
+    config = tiny("mpt", env=EnvConfig(agents=4))
+    game = build_game(config, 16)
+    agents = build_agents(config, game)
+    game.reset(training_seeds(0, 0, 16))
+    batch = rollout(game, agents.policy, agents.coordination, FlopCounter())
+    credit = np.arange(batch.rewards.size, dtype=np.float64).reshape(batch.rewards.shape)
+    _, statistics = action_loss(
+        batch, agents.policy, agents.coordination, credit, credit, 0.0, FlopCounter()
+    )
+    roles = np.array(batch.roles)
+    for role in set(batch.roles):
+        mine = credit[batch.acted & (roles[batch.winners] == role)]
+        assert statistics[f"credit_mean/{role}"] == pytest.approx(mine.mean())
+        assert statistics[f"credit_std/{role}"] == pytest.approx(mine.std())
+
+
+def test_gradients_of_ordinary_modules_are_clipped_as_one_network() -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 4))
+    stacked = torch.nn.Parameter(torch.ones(2, 1, 3))
+    stacked.grad = torch.tensor([[[3.0, 0, 0]], [[0, 0.5, 0]]])
+    for parameter in module.parameters():
+        parameter.grad = torch.full_like(parameter, 2.0)
+    parameters = {f"coordination.{n}": p for n, p in module.named_parameters()}
+    largest = clip_per_agent(parameters | {"policy.weight": stacked}, 1.0)
+    gradients = torch.cat([p.grad.flatten() for p in module.parameters()])
+    assert largest == pytest.approx(2.0 * len(gradients) ** 0.5)
+    assert float(gradients.norm()) == pytest.approx(1.0)
+    assert stacked.grad[:, 0].norm(dim=1).tolist() == [1.0, 0.5], "each agent on its own"
 
 
 def test_learning_beats_the_cold_start() -> None:
