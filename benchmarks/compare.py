@@ -63,7 +63,7 @@ class CompareConfig:
     seeds: int | None = None
     """Number of training seeds: 0, 1, ...; None: 5 (3 with --quick)."""
     budget_gflop: float | None = None
-    """Compute of each run in 10^9 floating-point operations; None: 400 (60 with
+    """Compute of each run in 10^9 floating-point operations; None: 200 (60 with
     --quick)."""
     out: Path | None = None
     """Results folder; None: a new one under results/."""

@@ -272,7 +272,7 @@ class Row:
         milestones: mean number of milestones reached; None where the task has none.
         turns: mean length of an episode.
         gflop: compute of a run.
-        experience: turns played in training.
+        experience: turns played in training, without those of branches.
         wall_seconds: time of a run on one core.
     """
 

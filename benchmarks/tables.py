@@ -212,7 +212,7 @@ def notes(comparison: Comparison) -> list[str]:
     legend = (
         "Return: mean over held-out worlds; ± is the 95 % t-interval over training seeds. "
         "Ratio: return by cold start. Turns: length of an episode. Experience: turns played in "
-        "training. Time: of one run on one core."
+        "training, without those of branches. Time: of one run on one core."
     )
     lines = [legend]
     if comparison.reference is not None:

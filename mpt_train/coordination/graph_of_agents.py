@@ -19,7 +19,11 @@ max pooling            one agent executes its refined action. It is drawn in pro
 =====================  ===========================================================================
 
 Operations count in full: k proposals, k judges, and refinements in both directions (each of the
-lower nodes once, the top node once).
+lower nodes once, the top node once). Those of the lower nodes are only charged: the top node hears
+their initial proposals, as no second message is learned.
+
+Nobody scores itself, so with three nodes a score is at most 2/3, and a unanimous committee still
+draws another agent in a third of the turns.
 """
 
 from __future__ import annotations
