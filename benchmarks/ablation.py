@@ -24,7 +24,7 @@ from mpt_train.cli.console import run, usage_errors
 from mpt_train.config import TrainConfig, from_json, to_json
 from mpt_train.methods import METHODS, method_config
 
-ADDED, TAKEN_BACK = "mpt + option", "mpt-plus - option"
+ADDED, TAKEN_BACK, CHANGED = "mpt + option", "mpt-plus - option", "mpt-plus, changed"
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,26 @@ OPTIONS: tuple[Option, ...] = (
     ),
 )
 """What is added to `mpt`."""
+
+VARIED: tuple[Option, ...] = (
+    Option(
+        "sampled-estimator",
+        "policy gradient of each agent's own bid, not of the auction's outcome",
+        {"bids.estimator": "sampled"},
+    ),
+    Option("discounted-credit", "discounted return as credit", {"action.credit": "discounted"}),
+    Option(
+        "preferences-too",
+        "bids learned by both, branches scored by discounted rewards, pairs weighted",
+        {"bids.kind": "both", "bids.score_discount": 0.97, "bids.pair_weighting": "difference"},
+    ),
+    Option(
+        "more-entropy",
+        "entropy bonuses of 0.03",
+        {"action.entropy": 0.03, "bids.entropy": 0.03},
+    ),
+)
+"""What is changed in `mpt-plus`, besides taking its options back."""
 
 TOGETHER: tuple[tuple[str, ...], ...] = (("bids.kind", "action_steps"),)
 """Fields that are taken back in one line, because one makes no sense without the other."""
@@ -201,7 +221,11 @@ def variants(config: AblationConfig) -> list[Variant]:
     """
     preset = QUICK if config.quick else FULL
     budget = preset.budget_gflop if config.budget_gflop is None else config.budget_gflop
-    groups = (("mpt", ADDED, "+", OPTIONS), ("mpt-plus", TAKEN_BACK, "-without-", taken_back()))
+    groups = (
+        ("mpt", ADDED, "+", OPTIONS),
+        ("mpt-plus", TAKEN_BACK, "-without-", taken_back()),
+        ("mpt-plus", CHANGED, "-with-", VARIED),
+    )
     known = {option.name for _, _, _, options in groups for option in options}
     unknown = sorted(set(config.only) - known)
     if unknown:
@@ -212,12 +236,13 @@ def variants(config: AblationConfig) -> list[Variant]:
         base = for_domain(
             method_config(name, task=config.task, budget_gflop=budget, eval=preset.eval)
         )
-        found.append(Variant(name, method.title, method.description, base, group))
+        if not any(variant.name == name for variant in found):
+            found.append(Variant(name, method.title, method.description, base, group))
         for option in options:
             new = changed(base, option.changes)
             if new == base or (config.only and option.name not in config.only):
                 continue
-            title = option.what if group == TAKEN_BACK else f"+ {option.name.replace('-', ' ')}"
+            title = option.what if group != ADDED else f"+ {option.name.replace('-', ' ')}"
             found.append(
                 Variant(
                     f"{name}{sign}{option.name}",

@@ -1,7 +1,8 @@
 """Tuning with equal effort: ``python -m benchmarks.tuning``.
 
-Every method is trained on the same grid of learning rates and network widths, at the same compute,
-with one training seed that no comparison uses. The best point of each method is what
+Every method is trained on the same grid, at the same compute, with one training seed that no
+comparison uses: first learning rates times network widths, then, at the best of these, entropy
+bonuses. The best point of each method is what
 `mpt_train.methods` holds; all points are written beside it. The return is measured on the held-out
 worlds, as in the comparison: four points a method are too few to fit them.
 """
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tyro
 
@@ -31,8 +32,9 @@ SEED = 1000
 """Training seed of all tuning runs."""
 LEARNING_RATES = (2e-3, 4e-3)
 HIDDEN = ((32, 32), (64, 64))
-ENTROPY = 0.003
-"""Entropy bonus of every method but `mpt`, since the paper has none."""
+ENTROPIES = (0.003, 0.01, 0.03)
+"""Entropy bonuses; the first one serves while learning rates and widths are chosen. `mpt` has none,
+as in the paper."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,9 @@ class TuningConfig:
     """Environment id."""
     methods: tuple[str, ...] = tuple(METHODS)
     """Methods to tune."""
+    stage: Literal["width", "entropy"] = "width"
+    """"width": learning rates times widths. "entropy": entropy bonuses, at the learning rate and
+    width that the method is set to."""
     budget_gflop: float = 60.0
     """Compute of each run in 10^9 floating-point operations."""
     out: Path = Path("results/tuning.json")
@@ -55,21 +60,30 @@ def grid(config: TuningConfig) -> list[TrainConfig]:
     """All configurations, method by method."""
     points = []
     for name in config.methods:
-        for rate, hidden in itertools.product(LEARNING_RATES, HIDDEN):
-            entropy = 0.0 if name == "mpt" else ENTROPY
-            base = method_config(name, task=config.task, budget_gflop=config.budget_gflop)
-            points.append(
-                dataclasses.replace(
-                    for_domain(base),
-                    seed=SEED,
-                    network=dataclasses.replace(base.network, hidden=hidden),
-                    optimizer=dataclasses.replace(base.optimizer, learning_rate=rate),
-                    action=dataclasses.replace(base.action, entropy=entropy),
-                    bids=dataclasses.replace(base.bids, entropy=entropy),
-                    eval=EvalConfig(worlds=96, repeats=2, curve_points=4, curve_worlds=32),
-                )
-            )
+        base = for_domain(method_config(name, task=config.task, budget_gflop=config.budget_gflop))
+        own = (base.optimizer.learning_rate, base.network.hidden)
+        if config.stage == "width":
+            triples = [
+                (*point, ENTROPIES[0]) for point in itertools.product(LEARNING_RATES, HIDDEN)
+            ]
+        else:
+            triples = [(*own, entropy) for entropy in ENTROPIES]
+        if name == "mpt":
+            triples = list(dict.fromkeys((rate, hidden, 0.0) for rate, hidden, _ in triples))
+        points += [_point(base, *triple) for triple in triples]
     return points
+
+
+def _point(base: TrainConfig, rate: float, hidden: tuple[int, ...], entropy: float) -> TrainConfig:
+    return dataclasses.replace(
+        base,
+        seed=SEED,
+        network=dataclasses.replace(base.network, hidden=hidden),
+        optimizer=dataclasses.replace(base.optimizer, learning_rate=rate),
+        action=dataclasses.replace(base.action, entropy=entropy),
+        bids=dataclasses.replace(base.bids, entropy=entropy),
+        eval=EvalConfig(worlds=96, repeats=2, curve_points=4, curve_worlds=32),
+    )
 
 
 def measure(config: TrainConfig) -> dict[str, Any]:
