@@ -8,8 +8,10 @@ import pytest
 from benchmarks import report
 from benchmarks.ablation import (
     ADDED,
+    CHANGED,
     OPTIONS,
     TAKEN_BACK,
+    VARIED,
     AblationConfig,
     changed,
     flat,
@@ -48,7 +50,8 @@ def test_groups_start_with_their_base() -> None:
     groups: dict[str, list[str]] = {}
     for variant in plan.variants:
         groups.setdefault(variant.group, []).append(variant.name)
-    assert list(groups) == [ADDED, TAKEN_BACK]
+    assert list(groups) == [ADDED, TAKEN_BACK, CHANGED]
+    assert len(groups[CHANGED]) == len(VARIED)
     assert groups[ADDED][0] == "mpt"
     assert groups[TAKEN_BACK][0] == "mpt-plus"
     assert len(groups[ADDED]) == 1 + len(OPTIONS)
