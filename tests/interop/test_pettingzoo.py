@@ -55,7 +55,7 @@ def test_a_seed_fixes_whole_episodes(task: str, view: str) -> None:
     first = _episode(env, 5, 0)
     # The other environment arrives at this seed by another way.
     other.reset(seed=77)
-    for _ in range(7):
+    for _ in range(3):
         other.step(legal_action(other, np.random.default_rng(0)))
     assert _episode(other, 5, 0) == first
     assert first[-1][3] or first[-1][4]
@@ -80,4 +80,4 @@ def test_a_seed_fixes_whole_parallel_episodes(task: str) -> None:
             trace.append((*map(frozen, seen), frozen(infos)))
         traces.append(trace)
     assert traces[0] == traces[1]
-    assert len(traces[0]) > 40
+    assert len(traces[0]) > 12, "several turns"
