@@ -61,9 +61,10 @@ class Snapshot:
         fidelity: whether restoring it gives ``"exact"`` futures, ``"approximate"`` ones, or a
             ``"replay"`` of the episode's actions (exact if the backend is deterministic).
         payload: the state as bytes.
+        verified: whether the payload is known to be a valid state of the task (see `verify`).
     """
 
-    __slots__ = ("_digest", "fidelity", "payload", "task_id", "version")
+    __slots__ = ("_digest", "_verified", "fidelity", "payload", "task_id", "version")
 
     def __init__(
         self, task_id: str, version: int, payload: bytes, fidelity: Fidelity = "exact"
@@ -73,12 +74,14 @@ class Snapshot:
         object.__setattr__(self, "payload", payload)
         object.__setattr__(self, "fidelity", fidelity)
         object.__setattr__(self, "_digest", None)
+        object.__setattr__(self, "_verified", False)
 
     task_id: str
     version: int
     payload: bytes
     fidelity: Fidelity
     _digest: str | None
+    _verified: bool
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a snapshot is immutable; cannot set {name!r}")
@@ -95,6 +98,20 @@ class Snapshot:
             object.__setattr__(self, "_digest", hasher.hexdigest())
         assert self._digest is not None
         return self._digest
+
+    @property
+    def verified(self) -> bool:
+        """Whether `verify` was called; never true of a snapshot that was unpickled or copied."""
+        return self._verified
+
+    def verify(self) -> Snapshot:
+        """Remember that the payload is a valid state; returns the snapshot itself.
+
+        For tasks whose check of a payload is not free: they call this on what they took themselves
+        and on what they have checked, and need not check it (again).
+        """
+        object.__setattr__(self, "_verified", True)
+        return self
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Snapshot):
@@ -128,6 +145,11 @@ class Snapshot:
             raise SnapshotError(
                 f"this snapshot of {task_id!r} has layout version {self.version}, but this "
                 f"release reads version {version}; take it again with the same release"
+            )
+        if not isinstance(self.payload, bytes):
+            raise SnapshotError(
+                f"the payload of this snapshot of {task_id!r} must be bytes, not "
+                f"{type(self.payload).__name__}; take it again"
             )
         if size is not None and len(self.payload) != size:
             raise SnapshotError(

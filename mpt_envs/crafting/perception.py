@@ -121,6 +121,7 @@ from mpt_envs.crafting.layout import (
     NEAR_REACH,
     NEAR_WALK,
     OUTCROPS,
+    RECORD_BYTES,
     STEP_EAST,
     STEP_SOUTH,
     TABLE_CELL,
@@ -559,6 +560,9 @@ def _look_for_stone(s, b, feet):
     looks = 0
     for k in range(_NEAR_CELL.shape[0]):
         cell = feet + _NEAR_CELL[k]
+        if cell >= RECORD_BYTES:
+            # Beyond the eastern edge of the world lies the next one, or nobody's memory.
+            continue
         block = b[cell]
         if block != STONE and block != COBBLESTONE:
             continue

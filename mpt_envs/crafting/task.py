@@ -17,7 +17,6 @@ from mpt_envs.crafting.layout import (
     LAYOUT_VERSION,
     MASKS,
     N_INTS,
-    RECORD_BYTES,
     TURN,
     new_records,
     scalars,
@@ -25,7 +24,7 @@ from mpt_envs.crafting.layout import (
 from mpt_envs.crafting.metrics import metric_names, metrics_of
 from mpt_envs.crafting.observation import FEATURE_NAMES, OBSERVATION_SIZE, write_observation
 from mpt_envs.crafting.rules import act, begin, set_key, skip
-from mpt_envs.crafting.snapshots import check_payload, task_id
+from mpt_envs.crafting.snapshots import check_payload, check_snapshot, task_id
 from wrappers.rng import as_key, episode_key
 from wrappers.task import ParseError, Phase, Snapshot, TurnResult, TurnTask
 
@@ -133,11 +132,10 @@ class CraftingTask(TurnTask):
     # -- state -------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        return Snapshot(self.task_id, LAYOUT_VERSION, self.record.tobytes(), "exact")
+        return Snapshot(self.task_id, LAYOUT_VERSION, self.record.tobytes(), "exact").verify()
 
     def restore(self, snapshot: Snapshot) -> None:
-        snapshot.check(self.task_id, LAYOUT_VERSION, RECORD_BYTES)
-        check_payload(snapshot.payload, self._goal)
+        snapshot = check_snapshot(snapshot, self._goal)
         self._bytes[:] = snapshot.payload
         self._observed = False
 
