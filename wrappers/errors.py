@@ -27,5 +27,9 @@ class SnapshotFidelityError(MarketError, RuntimeError):
     """Something that needs exact snapshots met a task whose snapshots are not exact."""
 
 
+class TaskError(MarketError, ValueError):
+    """A task returned what its contract forbids, e.g. a reward that is not a finite number."""
+
+
 class MissingCapabilityError(MarketError, NotImplementedError):
     """A task lacks an optional part of the contract (an expert, text, a picture, a reseed)."""

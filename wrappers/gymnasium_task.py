@@ -62,6 +62,25 @@ _SKIPPED = -1
 
 Env = gymnasium.Env[Any, Any]
 
+# What a payload holds, and of which kind each part is.
+_EXACT_PARTS: dict[str, type | tuple[type, ...]] = {
+    "env": bytes,
+    "wrappers": list,
+    "observation": object,
+    "legal": (np.ndarray, type(None)),
+    "terminated": bool,
+    "solved": bool,
+    "steps": int,
+    "turn": int,
+    "key": int,
+    "return": float,
+}
+_REPLAY_PARTS: dict[str, type | tuple[type, ...]] = {
+    "start": (tuple, list),
+    "events": list,
+    "digest": str,
+}
+
 
 class GymnasiumTask(TurnTask):
     """A turn task made of a Gymnasium environment (see the top of this file).
@@ -309,7 +328,8 @@ class GymnasiumTask(TurnTask):
                 f"the state of {self.task_id} can no longer be written ({error}); make the task "
                 'with snapshot="replay"'
             ) from error
-        return Snapshot(self.task_id, self.snapshot_version, payload, self.snapshot_fidelity)
+        taken = Snapshot(self.task_id, self.snapshot_version, payload, self.snapshot_fidelity)
+        return taken.verify()
 
     def restore(self, snapshot: Snapshot) -> None:
         snapshot.check(self.task_id, self.snapshot_version)
@@ -324,10 +344,60 @@ class GymnasiumTask(TurnTask):
             raise SnapshotError(
                 f"this snapshot of {self.task_id} is corrupt ({error}); take it again"
             ) from error
+        if snapshot.verified:
+            self._read(content)
+            return
+        before = self.snapshot() if self._started else None
+        try:
+            if not self._is_valid(content):
+                raise ValueError("a part is missing or of another kind")
+            self._read(content)
+        except Exception as error:  # whatever the environment makes of a state that cannot be
+            if before is None:
+                self._clear()
+            else:
+                self._read(unpack(before.payload))
+            if isinstance(error, SnapshotError):
+                raise
+            raise SnapshotError(
+                f"this snapshot of {self.task_id} holds no valid state ({error}); take it again"
+            ) from error
+        snapshot.verify()
+
+    def _read(self, content: dict[str, Any]) -> None:
+        """Take over what `snapshot` wrote."""
         if self._adapter is None:
             self._read_replay(content)
         else:
             self._read_exact(content)
+
+    def _is_valid(self, content: Any) -> bool:
+        """Whether a payload has the parts that `snapshot` writes, each of its own kind."""
+        parts = _REPLAY_PARTS if self._adapter is None else _EXACT_PARTS
+        if not isinstance(content, dict) or set(content) != set(parts):
+            return False
+        if not all(isinstance(content[name], kind) for name, kind in parts.items()):
+            return False
+        if self._adapter is not None:
+            legal = content["legal"]
+            return (
+                (legal is None or legal.shape == (len(self._all_names),))
+                and 0 <= content["key"] < 1 << 64
+                and 0 <= content["steps"] < 1 << 62
+                and 0 <= content["turn"] < 1 << 62
+            )
+        start, events = content["start"], content["events"]
+        return (
+            len(start) == 2
+            and type(start[0]) is int
+            and isinstance(start[1], (dict, type(None)))
+            and all(
+                type(event) is int and _SKIPPED <= event < len(self._all_names)
+                if not isinstance(event, list)
+                else len(event) == 1 and type(event[0]) is int
+                for event in events
+            )
+        )
 
     def _write_exact(self) -> bytes:
         assert self._adapter is not None

@@ -25,9 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wrappers.auction import Auction, check_levels, resolve_rows
-from wrappers.bid_then_act import _GAME_VERSION, BidThenActEnv, GameSnapshot
+from wrappers.bid_then_act import _GAME_VERSION, BidThenActEnv, GameSnapshot, check_game
 from wrappers.dropout import check_probability, present_rows
-from wrappers.errors import MissingCapabilityError, PhaseError, SnapshotError
+from wrappers.errors import (
+    ActionFormatError,
+    MissingCapabilityError,
+    PhaseError,
+    SnapshotError,
+    TaskError,
+)
 from wrappers.native import BatchTask
 from wrappers.rng import as_key, episode_key
 from wrappers.task import Fidelity, agent_roles
@@ -124,12 +130,29 @@ class VectorGame(abc.ABC):
         """Resolve the auctions of the running turn.
 
         Args:
-            bids: ``int64 (N, A)`` bid levels. An absent agent's counts as 0.
+            bids: integers ``(N, A)``: bid levels. An absent agent's counts as 0.
+
+        Raises:
+            ActionFormatError: they are no integers of this shape, or a running world's bid is no
+                level; nothing has changed then.
+            PhaseError: the auctions of this turn are resolved.
         """
 
     @abc.abstractmethod
     def act(self, actions: NDArray[np.int64]) -> VectorResult:
-        """The winners act, ``int64 (N,)``; worlds without a winner skip the turn."""
+        """The winners act; worlds without a winner skip the turn.
+
+        Args:
+            actions: integers ``(N,)``: the task's actions, counted without the bid levels. Worlds
+                in which nobody acts may hold anything. A masked action wastes the turn and is
+                counted.
+
+        Raises:
+            ActionFormatError: they are no integers of this shape, or one is outside of its
+                winner's action space; nothing has changed then.
+            PhaseError: there was no auction in this turn.
+            TaskError: the task gave a reward that is not a finite number.
+        """
 
     @abc.abstractmethod
     def snapshot(self, rows: NDArray[np.int64]) -> list[GameSnapshot]:
@@ -137,7 +160,12 @@ class VectorGame(abc.ABC):
 
     @abc.abstractmethod
     def restore(self, rows: NDArray[np.int64], snapshots: Sequence[GameSnapshot]) -> None:
-        """Put snapshots (taken at the start of a bid phase) into worlds, which become active."""
+        """Put snapshots (taken at the start of a bid phase) into worlds.
+
+        Raises:
+            SnapshotError: one is foreign or was changed. Where the game's part of it tells, nothing
+                has changed; where only the task can tell, the worlds before it were restored.
+        """
 
     @abc.abstractmethod
     def reseed(self, rows: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
@@ -159,16 +187,70 @@ class VectorGame(abc.ABC):
         """Release what the worlds hold; may be called twice."""
 
     def _check_bids(self, bids: NDArray[np.int64]) -> NDArray[np.int64]:
-        bids = np.asarray(bids)
-        if bids.shape != (self.num_envs, self.num_agents) or bids.dtype.kind not in "iu":
-            raise ValueError(
-                f"bids must be integers of shape {(self.num_envs, self.num_agents)}, got "
-                f"{bids.dtype} {bids.shape}"
-            )
+        bids = _integers("bids", bids, (self.num_envs, self.num_agents))
         played = bids[self.active]
         if played.size and (played.min() < 0 or played.max() >= len(self.bid_levels)):
-            raise ValueError(f"bids must be levels 0 to {len(self.bid_levels) - 1}")
+            raise ActionFormatError(f"bids must be levels 0 to {len(self.bid_levels) - 1}")
         return bids.astype(np.int64)
+
+    def _check_actions(
+        self, actions: NDArray[np.int64], winners: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """The actions as contiguous int64; winners are agent indices, -1 where nobody acts."""
+        actions = _integers("actions", actions, (self.num_envs,))
+        counts = np.array(self.action_counts)[winners]
+        wrong = np.flatnonzero((winners >= 0) & ((actions < 0) | (actions >= counts)))
+        if wrong.size:
+            row = int(wrong[0])
+            agent = int(winners[row])
+            raise ActionFormatError(
+                f"{self.possible_agents[agent]} acts in world {row} and was given the action "
+                f"{actions[row]}; its actions are the integers 0 to {self.action_counts[agent] - 1}"
+            )
+        return np.ascontiguousarray(actions, np.int64)
+
+    def _check_starts(
+        self, seeds: Any, episodes: Any, rows: Any
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Seeds, episodes and rows of a reset, as int64 arrays of one length."""
+        worlds = np.arange(self.num_envs) if rows is None else self._check_rows(rows)
+        starts = _integers("seeds", seeds, worlds.shape, ValueError)
+        numbers = np.zeros_like(starts)
+        if episodes is not None:
+            numbers = _integers("episodes", episodes, worlds.shape, ValueError)
+        return starts.astype(np.int64), numbers.astype(np.int64), worlds
+
+    def _check_rows(self, rows: Any) -> NDArray[np.int64]:
+        """Rows as int64; each is one of the game's."""
+        rows = np.asarray(rows)
+        if rows.size == 0:
+            return np.zeros(0, np.int64)
+        rows = _integers("rows", rows, (rows.size,), IndexError).astype(np.int64)
+        if rows.min() < 0 or rows.max() >= self.num_envs:
+            raise IndexError(f"rows must be 0 to {self.num_envs - 1}, got {rows.tolist()}")
+        return rows
+
+    def _check_snapshots(self, snapshots: Sequence[GameSnapshot]) -> None:
+        """Refuse snapshots that belong to another game, before any world is touched."""
+        levels = tuple(self.bid_levels.tolist())
+        for snapshot in snapshots:
+            game = check_game(
+                snapshot, levels, self.max_turns, self.dropout, self.possible_agents
+            ).game
+            if game[4] != "bid" or game[5] != 0:
+                raise SnapshotError("vector games restore snapshots of the start of a bid phase")
+
+
+def _integers(
+    name: str, values: Any, shape: tuple[int, ...], error: type[Exception] = ActionFormatError
+) -> NDArray[Any]:
+    """An array of integers of this shape, as it is given; floats and booleans are none."""
+    array = np.asarray(values)
+    if array.shape == shape and array.size == 0:
+        return np.zeros(shape, np.int64)
+    if array.shape != shape or array.dtype.kind not in "iu":
+        raise error(f"{name} must be integers of shape {shape}, got {array.dtype} {array.shape}")
+    return array
 
 
 class NativeVectorGame(VectorGame):
@@ -200,6 +282,8 @@ class NativeVectorGame(VectorGame):
         self._levels = check_levels(bid_levels)
         self.bid_levels = np.array(self._levels)
         self.max_turns = int(batch.default_max_turns if max_turns is None else max_turns)
+        if self.max_turns < 1 or isinstance(max_turns, bool):
+            raise ValueError(f"max_turns must be at least 1, got {max_turns!r}")
         self.dropout = check_probability(dropout)
         self.observation_sizes = tuple(batch.observation_sizes[r] + 1 for r in self._role_of_agent)
         self.action_counts = tuple(batch.action_counts[r] for r in self._role_of_agent)
@@ -213,8 +297,9 @@ class NativeVectorGame(VectorGame):
         self.active = np.zeros(n, np.bool_)
         self.turn = np.zeros(n, np.int64)
         self.keys = np.zeros(n, np.uint64)
-        self._seeds = np.zeros(n, np.int64)
-        self._episodes = np.zeros(n, np.int64)
+        # Python's integers: a snapshot of an AEC game may hold any seed.
+        self._seeds = np.zeros(n, np.object_)
+        self._episodes = np.zeros(n, np.object_)
         self._returns = np.zeros(n)
         self._illegal = np.zeros(n, np.int64)
         self._skipped = np.zeros(n, np.int64)
@@ -232,11 +317,7 @@ class NativeVectorGame(VectorGame):
         episodes: Sequence[int] | NDArray[np.int64] | None = None,
         rows: NDArray[np.int64] | None = None,
     ) -> None:
-        rows = np.arange(self.num_envs) if rows is None else np.asarray(rows, np.int64)
-        seeds = np.asarray(seeds, np.int64)
-        episodes = np.zeros_like(seeds) if episodes is None else np.asarray(episodes, np.int64)
-        if not rows.shape == seeds.shape == episodes.shape:
-            raise ValueError(f"{len(rows)} worlds need as many seeds, got {len(seeds)}")
+        seeds, episodes, rows = self._check_starts(seeds, episodes, rows)
         self.batch.reset(rows, seeds, episodes)
         pairs = zip(seeds.tolist(), episodes.tolist(), strict=True)
         self.keys[rows] = np.array([episode_key(s, e) for s, e in pairs], np.uint64)
@@ -297,9 +378,9 @@ class NativeVectorGame(VectorGame):
     def act(self, actions: NDArray[np.int64]) -> VectorResult:
         if not self._resolved:
             raise PhaseError("resolve the auctions of this turn first: call auction()")
-        self._resolved = False
-        actions = np.asarray(actions, np.int64)
         active = self.active
+        actions = self._check_actions(actions, np.where(active, self._winners, -1))
+        self._resolved = False
         skipped = active & (self._winners < 0)
         roles = np.where(skipped, -1, self._role_of_agent[self._winners])
         roles[~active] = -2
@@ -307,6 +388,13 @@ class NativeVectorGame(VectorGame):
         terminated = np.zeros(self.num_envs, np.bool_)
         illegal = np.zeros(self.num_envs, np.bool_)
         self.batch.act(roles, actions, rewards, terminated, illegal)
+        if not np.isfinite(rewards).all():
+            row = int(np.flatnonzero(~np.isfinite(rewards))[0])
+            raise TaskError(
+                f"{self.task_id} gave the reward {rewards[row]} in turn {self.turn[row]} (seed "
+                f"{self._seeds[row]}, episode {self._episodes[row]}); a reward must be a finite "
+                "number: mend the task"
+            )
         self.turn[active] += 1
         truncated = active & ~terminated & (self.turn >= self.max_turns)
         self._returns += rewards
@@ -320,7 +408,7 @@ class NativeVectorGame(VectorGame):
     def snapshot(self, rows: NDArray[np.int64]) -> list[GameSnapshot]:
         if self._resolved:
             raise PhaseError("snapshots are taken at the start of a bid phase: call act() first")
-        return [self._snapshot(int(row)) for row in rows]
+        return [self._snapshot(row) for row in self._check_rows(rows).tolist()]
 
     def _snapshot(self, row: int) -> GameSnapshot:
         names = self.possible_agents
@@ -357,20 +445,12 @@ class NativeVectorGame(VectorGame):
                 rewards,
                 bool(self._terminated[row]),
             ),
-        )
+        ).verify()
 
     def restore(self, rows: NDArray[np.int64], snapshots: Sequence[GameSnapshot]) -> None:
-        for row, snapshot in zip(np.asarray(rows).tolist(), snapshots, strict=True):
+        self._check_snapshots(snapshots)
+        for row, snapshot in zip(self._check_rows(rows).tolist(), snapshots, strict=True):
             game = snapshot.game
-            snapshot.check_version()
-            if game[1] != self._levels or game[2] != (
-                self.max_turns,
-                self.dropout,
-                self.possible_agents,
-            ):
-                raise SnapshotError("this snapshot belongs to a game of another configuration")
-            if game[4] != "bid" or game[5] != 0:
-                raise SnapshotError("vector games restore snapshots of the start of a bid phase")
             self.batch.restore(row, snapshot.task)
             self.turn[row] = game[3]
             auction = game[8]
@@ -393,7 +473,9 @@ class NativeVectorGame(VectorGame):
         self._resolved = False
 
     def reseed(self, rows: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
-        for row, key in zip(np.asarray(rows).tolist(), np.asarray(keys).tolist(), strict=True):
+        for row, key in zip(
+            self._check_rows(rows).tolist(), np.asarray(keys).tolist(), strict=True
+        ):
             self.batch.reseed(row, key)
             self.keys[row] = as_key(key)
 
@@ -453,6 +535,8 @@ class LockstepVectorGame(VectorGame):
         self.turn = np.zeros(num_envs, np.int64)
         self.keys = np.zeros(num_envs, np.uint64)
         self._illegal_before = np.zeros(num_envs, np.int64)
+        self._winners = np.full(num_envs, -1)
+        self._resolved = False
 
     @property
     def metric_names(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -467,11 +551,7 @@ class LockstepVectorGame(VectorGame):
         episodes: Sequence[int] | NDArray[np.int64] | None = None,
         rows: NDArray[np.int64] | None = None,
     ) -> None:
-        rows = np.arange(self.num_envs) if rows is None else np.asarray(rows, np.int64)
-        seeds = np.asarray(seeds, np.int64)
-        episodes = np.zeros_like(seeds) if episodes is None else np.asarray(episodes, np.int64)
-        if not rows.shape == seeds.shape == episodes.shape:
-            raise ValueError(f"{len(rows)} worlds need as many seeds, got {len(seeds)}")
+        seeds, episodes, rows = self._check_starts(seeds, episodes, rows)
         starts = zip(rows.tolist(), seeds.tolist(), episodes.tolist(), strict=True)
         for row, seed, episode in starts:
             env = self.envs[row]
@@ -481,8 +561,9 @@ class LockstepVectorGame(VectorGame):
             else:
                 env.reset(seed)
             self._sync(row)
-        if self._task_metrics is None:
+        if self._task_metrics is None and len(rows):
             self._task_metrics = tuple(self.envs[int(rows[0])].metrics())
+        self._resolved = False
 
     def _sync(self, row: int) -> None:
         env = self.envs[row]
@@ -497,6 +578,12 @@ class LockstepVectorGame(VectorGame):
         observations = [
             np.stack([env.observe(agent)["observation"] for env in self.envs]) for agent in agents
         ]
+        for agent, size, values in zip(agents, self.observation_sizes, observations, strict=False):
+            if values.shape[1] != size:
+                raise TaskError(
+                    f"{self.task_id} shows {agent} {values.shape[1] - 1} numbers, but its "
+                    f"observation_size is {size - 1}: mend the task"
+                )
         return observations * self.num_agents if self.shared_observation else observations
 
     def action_masks(self) -> list[NDArray[np.bool_]]:
@@ -516,14 +603,13 @@ class LockstepVectorGame(VectorGame):
         return out
 
     def auction(self, bids: NDArray[np.int64]) -> VectorAuction:
+        if self._resolved:
+            raise PhaseError("the auctions of this turn are resolved: call act() first")
         levels = self._check_bids(bids)
         winners = np.full(self.num_envs, -1)
         runners_up = np.full(self.num_envs, -1)
-        self._skip_results: dict[int, tuple[float, bool, bool]] = {}
         for row in np.flatnonzero(self.active).tolist():
             env = self.envs[row]
-            if env.phase != "bid":
-                raise PhaseError("the auctions of this turn are resolved: call act() first")
             for level in levels[row].tolist():
                 env.step(level)
             auction = env.last_auction
@@ -534,9 +620,15 @@ class LockstepVectorGame(VectorGame):
                 runners_up[row] = self.possible_agents.index(auction.runner_up)
             self._illegal_before[row] = env.counts["illegal"]
         self._winners = winners
-        return VectorAuction(winners, runners_up)
+        self._resolved = True
+        # A copy: the winners are wanted in `act`.
+        return VectorAuction(winners.copy(), runners_up)
 
     def act(self, actions: NDArray[np.int64]) -> VectorResult:
+        if not self._resolved:
+            raise PhaseError("resolve the auctions of this turn first: call auction()")
+        actions = self._check_actions(actions, np.where(self.active, self._winners, -1))
+        self._resolved = False
         rewards = np.zeros(self.num_envs)
         terminated = np.zeros(self.num_envs, np.bool_)
         truncated = np.zeros(self.num_envs, np.bool_)
@@ -554,17 +646,24 @@ class LockstepVectorGame(VectorGame):
         return VectorResult(rewards, terminated, truncated, illegal)
 
     def snapshot(self, rows: NDArray[np.int64]) -> list[GameSnapshot]:
-        return [self.envs[row].snapshot() for row in np.asarray(rows).tolist()]
+        if self._resolved:
+            raise PhaseError("snapshots are taken at the start of a bid phase: call act() first")
+        return [self.envs[row].snapshot() for row in self._check_rows(rows).tolist()]
 
     def restore(self, rows: NDArray[np.int64], snapshots: Sequence[GameSnapshot]) -> None:
-        for row, snapshot in zip(np.asarray(rows).tolist(), snapshots, strict=True):
+        self._check_snapshots(snapshots)
+        rows = self._check_rows(rows)
+        for row, snapshot in zip(rows.tolist(), snapshots, strict=True):
             self.envs[row].restore(snapshot)
             self._sync(row)
+        self._resolved = False
         if self._task_metrics is None and len(snapshots):
             self._task_metrics = tuple(self.envs[int(rows[0])].metrics())
 
     def reseed(self, rows: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
-        for row, key in zip(np.asarray(rows).tolist(), np.asarray(keys).tolist(), strict=True):
+        for row, key in zip(
+            self._check_rows(rows).tolist(), np.asarray(keys).tolist(), strict=True
+        ):
             self.envs[row].reseed(key)
             self.keys[row] = as_key(key)
 

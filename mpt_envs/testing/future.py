@@ -145,7 +145,8 @@ class SnapshotRules(EnvTestBase):
                 "immutable snapshot",
                 f"{snapshot} was changed by playing on",
             )
-            env.restore(snapshot)
+            with under("exact snapshot", f"seed {seed}, turn {turns}: restoring"):
+                env.restore(snapshot)
             # What is only there to look at may be gone; infos of an earlier phase are.
             changed = differences(view, readable(env))
             check(

@@ -23,6 +23,7 @@ from wrappers.errors import (
     ActionFormatError,
     IllegalActionError,
     PhaseError,
+    TaskError,
 )
 
 
@@ -174,7 +175,10 @@ class GameRules(EnvTestBase):
             total = 0.0
             while not is_over(env):
                 turn = env.unwrapped.turn
-                env.step(self.choose(env, env.agent_selection, rng))
+                try:
+                    env.step(self.choose(env, env.agent_selection, rng))
+                except TaskError as error:
+                    check(False, "team reward", str(error))
                 rewards = set(env.rewards.values())
                 check(len(rewards) == 1, "team reward", f"turn {turn}: {env.rewards}")
                 reward = rewards.pop()
