@@ -5,12 +5,18 @@ not of a function or constant that the code took from another one; and two proce
 the same function for different argument types at once may overwrite each other's code. Here every
 entry carries a digest of all the files that the code is made of, and every process writes to files
 of its own.
+
+A cache is a convenience. Where there is no place for it (no folder is writable), where it cannot be
+written (the disk is full) or read (a file is damaged), the functions are compiled in every process
+and a warning says so.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -42,11 +48,26 @@ class Compiler:
 
     def kernel(self, function: Callable[..., Any]) -> Any:
         """Compile a function when it is first called; later processes load it from the cache."""
-        return self._stamped(njit(cache=True)(function))
+        return self._compiled(function)
 
     def inlined(self, function: Callable[..., Any]) -> Any:
         """Like `kernel`, for functions of one expression that are pasted into their callers."""
-        return self._stamped(njit(cache=True, inline="always")(function))
+        return self._compiled(function, inline="always")
+
+    def _compiled(self, function: Callable[..., Any], **options: Any) -> Any:
+        try:
+            dispatcher = njit(cache=True, **options)(function)
+        except RuntimeError as error:
+            # numba's word for: no folder is writable.
+            if "no locator available" not in str(error):
+                raise
+            _warn("no folder is writable")
+            return njit(**options)(function)
+        cache: Any = getattr(dispatcher, "_cache", None)
+        if hasattr(cache, "load_overload") and hasattr(cache, "save_overload"):
+            cache.load_overload = _tolerant(cache, cache.load_overload, "read")
+            cache.save_overload = _tolerant(cache, cache.save_overload, "written")
+        return self._stamped(dispatcher)
 
     def _stamped(self, dispatcher: Any) -> Any:
         index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
@@ -56,6 +77,38 @@ class Compiler:
             stem = index._data_name_pattern.removesuffix("{number:d}.nbc")
             index._data_name_pattern = f"{stem}{self._digest}-{os.getpid()}-{{number:d}}.nbc"
         return dispatcher
+
+
+def _tolerant(cache: Any, call: Callable[..., Any], what: str) -> Callable[..., Any]:
+    """The same, but a failure is a warning: then it is as if nothing were there (None)."""
+
+    def tolerant(*arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except Exception as error:
+            _warn(f"it cannot be {what}: {error}")
+            # A damaged entry is forgotten, so that the next process finds a new one.
+            with contextlib.suppress(Exception):
+                cache.flush()
+            return None
+
+    return tolerant
+
+
+_warned = False
+
+
+def _warn(why: str) -> None:
+    """Say once in a process that compiled code is not kept."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            f"the cache of compiled functions is not used ({why}): they are compiled in every "
+            "process, which takes a minute; name a writable folder in NUMBA_CACHE_DIR",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 _own = Compiler()

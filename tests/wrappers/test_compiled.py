@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -81,3 +82,69 @@ def test_processes_may_compile_at_once(folder: Path) -> None:
     results = [finish(p)[0] for p in [start(folder, argument) for argument in arguments]]
     assert results == ["23", "5.0", "23", "5.0"]
     assert [finish(start(folder, argument))[0] for argument in arguments] == results
+
+
+# -- a cache that cannot be used -----------------------------------------------------------------
+
+FULL_DISK = """
+import errno, os
+def replace(*paths):
+    raise OSError(errno.ENOSPC, "No space left on device")
+os.replace = replace
+"""
+
+
+def errors_of(process: subprocess.Popen[str]) -> tuple[list[str], str]:
+    output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return output.split(), errors
+
+
+def run_with(
+    folder: Path, before: str = "", environment: dict[str, str] | None = None
+) -> tuple[list[str], str]:
+    """Run once more, after some code and with more environment variables."""
+    return errors_of(
+        subprocess.Popen(
+            [sys.executable, "-c", before + RUN, str(folder), "5"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(environment or {})},
+        )
+    )
+
+
+def test_no_folder_is_writable(folder: Path) -> None:
+    """As in a read-only home; only archives may be cached then, and this is none."""
+    output, errors = run_with(
+        folder, environment={"NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator"}
+    )
+    assert output[0] == "23"
+    assert errors.count("RuntimeWarning") == 1
+    assert "no folder is writable" in errors
+    assert "NUMBA_CACHE_DIR" in errors
+
+
+def test_a_full_disk(folder: Path) -> None:
+    output, errors = run_with(folder, before=FULL_DISK)
+    assert output[0] == "23"
+    assert errors.count("RuntimeWarning") == 1
+    assert "No space left on device" in errors
+    # With room again, all is as ever.
+    assert finish(start(folder, "5")) == ["23", "0", "1"]
+    assert finish(start(folder, "5")) == ["23", "1", "0"]
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("size", [0, 7, -3])
+def test_a_damaged_cache(folder: Path, suffix: str, size: int) -> None:
+    assert finish(start(folder, "5")) == ["23", "0", "1"]
+    damaged = list((folder / "__pycache__").glob(f"*.{suffix}"))
+    assert damaged
+    for file in damaged:
+        file.write_bytes(file.read_bytes()[:size])
+    output, errors = run_with(folder)
+    assert output[0] == "23"
+    assert "it cannot be read" in errors
+    assert finish(start(folder, "5")) == ["23", "1", "0"], "it is whole again"
