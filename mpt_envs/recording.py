@@ -74,6 +74,8 @@ def write_gif(
     # Checked before the work, and with a clearer message than the writer's.
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} does not exist; create it first")
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder; name a file")
     palette = _palette(pictures)
     # With dithering, what stands still would flicker.
     mapped = [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures]

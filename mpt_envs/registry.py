@@ -233,9 +233,13 @@ def spec(id: str) -> EnvSpec:
         try:
             importlib.import_module(module)
         except (ModuleNotFoundError, ValueError) as error:
+            missing = getattr(error, "name", None) or module
+            if module == missing or module.startswith(f"{missing}."):
+                advice = "run in the folder that holds the module, or put that folder on PYTHONPATH"
+            else:
+                advice = f"install what {module!r} imports"
             raise UnknownTaskError(
-                f"cannot import {module!r} to find the task {rest!r}: {error}; run in the folder "
-                "that holds the module, or put that folder on PYTHONPATH"
+                f"cannot import {module!r} to find the task {rest!r}: {error}; {advice}"
             ) from error
         return spec(rest)
     if id not in _specs:

@@ -72,6 +72,8 @@ def choose_turns(game: VectorGame, count: int, keys: NDArray[np.uint64]) -> NDAr
     for turn in range(game.max_turns):
         for world, key in enumerate(keys):
             words[turn, world] = hash4(key, turn, STREAM_BRANCH, 1)
+    if count < 1:
+        return np.zeros(words.shape, np.bool_)
     count = min(count, game.max_turns)
     cut = np.sort(words, axis=0)[-count]
     return words >= cut

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from mpt_train.config import ColdStartConfig
 from mpt_train.coordination.base import Coordination, central_rows
+from mpt_train.errors import DivergedError
 from mpt_train.flops import BACKWARD, FlopCounter
 from mpt_train.policy import SwarmPolicy, masked_log_softmax
-from mpt_train.rollout import Batch, pad_masks, stack_observations
+from mpt_train.rollout import Batch, check_observations, pad_masks, stack_observations
 from mpt_train.seeds import demonstration_seeds
 from wrappers.rng import STREAM_EXPERT, uniform4
 from wrappers.vector import VectorGame
@@ -134,6 +135,7 @@ def _play(
         step += 1
     batch.metrics = game.metrics()
     batch.metric_names = game.metric_names
+    check_observations(batch, game)
     return Demonstrations(batch, float(batch.returns.mean()))
 
 
@@ -195,8 +197,14 @@ def fit(
             where = np.zeros(batch.active.shape, np.bool_)
             where[turns[pick], worlds[pick]] = True
             action, bid = _losses(batch, where, policy, coordination, counter)
+            loss = action + bid
+            if not torch.isfinite(loss):
+                raise DivergedError(
+                    f"the cold start diverged: its loss is {float(loss.detach())}; try a lower "
+                    "--cold-start.learning-rate"
+                )
             optimizer.zero_grad(set_to_none=True)
-            (action + bid).backward()
+            loss.backward()
             optimizer.step()
             sums["action"] += float(action.detach())
             sums["bid"] += float(bid.detach())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -166,6 +167,91 @@ class TrainConfig:
     eval: EvalConfig = field(default_factory=EvalConfig)
     checkpoint_every: int = 20
     """Training steps between checkpoints; the last step is always kept."""
+
+
+_ABOVE_ZERO = math.ulp(0.0)
+_RANGES: dict[str, tuple[float, float]] = {
+    "seed": (0, (1 << 18) - 1),
+    "budget_gflop": (_ABOVE_ZERO, math.inf),
+    "num_envs": (1, math.inf),
+    "action_steps": (0, math.inf),
+    "checkpoint_every": (1, math.inf),
+    "network.hidden": (1, math.inf),
+    "network.bid_hidden": (1, math.inf),
+    "network.critic_hidden": (1, math.inf),
+    "cold_start.episodes": (0, math.inf),
+    "cold_start.action_noise": (0, 1),
+    "cold_start.bid_noise": (0, 1),
+    "cold_start.epochs": (0, math.inf),
+    "cold_start.batch_size": (1, math.inf),
+    "cold_start.learning_rate": (_ABOVE_ZERO, math.inf),
+    "action.discount": (0, 1),
+    "action.entropy": (-math.inf, math.inf),
+    "bids.contested_turns": (0, math.inf),
+    "bids.resamples": (0, math.inf),
+    "bids.score_discount": (0, 1),
+    "bids.discount": (0, 1),
+    "bids.entropy": (-math.inf, math.inf),
+    "bids.coefficient": (-math.inf, math.inf),
+    "optimizer.learning_rate": (_ABOVE_ZERO, math.inf),
+    "optimizer.max_grad_norm": (_ABOVE_ZERO, math.inf),
+    "eval.worlds": (1, math.inf),
+    "eval.repeats": (1, math.inf),
+    "eval.curve_points": (0, math.inf),
+    "eval.curve_worlds": (1, math.inf),
+}
+"""Least and largest value of each number of a configuration; all of them are finite."""
+
+
+def check_config(config: TrainConfig) -> None:
+    """Refuse configurations that cannot mean anything, before work is done.
+
+    What only the game knows (the environment's options, the names of the roles) is checked when it
+    is built.
+
+    Raises:
+        ValueError: with everything that is wrong.
+    """
+    problems = []
+    for name, (least, largest) in _RANGES.items():
+        value: Any = config
+        for part in name.split("."):
+            value = getattr(value, part)
+        values = value if isinstance(value, tuple) else (value,)
+        if value is None and name == "network.bid_hidden":
+            continue
+        if not all(_is_within(number, least, largest) for number in values):
+            problems.append(f"{name} must be {_range(least, largest)}, got {value}")
+    if not config.network.hidden:
+        problems.append("network.hidden needs at least one hidden layer")
+    branching = config.coordination == "learned" and config.bids.kind in ("preference", "both")
+    if branching and (config.bids.contested_turns == 0 or config.bids.resamples == 0):
+        problems.append("bids.contested_turns and bids.resamples must be at least 1")
+    one_hot = config.coordination not in ("learned", "random")
+    if one_hot and config.action.credit == "market":
+        problems.append(
+            f"coordination {config.coordination!r} bids 1, which leaves the actor nothing of the "
+            "market credit; use --action.credit discounted"
+        )
+    if config.coordination == "solo" and (config.env.agents or config.env.dropout):
+        problems.append("a monolithic policy has neither agents nor dropout")
+    if problems:
+        raise ValueError("; ".join(problems))
+
+
+def _is_within(number: Any, least: float, largest: float) -> bool:
+    """Whether it is a finite number in the range; never true of NaN."""
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        return False
+    return least <= number <= largest and math.isfinite(number)
+
+
+def _range(least: float, largest: float) -> str:
+    if least == _ABOVE_ZERO:
+        return "a finite number above 0"
+    if math.isinf(least):
+        return "a finite number"
+    return f"at least {least:g}" if math.isinf(largest) else f"from {least:g} to {largest:g}"
 
 
 def to_json(config: TrainConfig) -> dict[str, Any]:

@@ -15,6 +15,10 @@ class RunFolderError(MarketError, OSError):
     """A run folder cannot be used: not writable, taken by another run, in use, or no run at all."""
 
 
+class DivergedError(MarketError, ArithmeticError):
+    """Training cannot go on, because a loss or gradient is not a finite number."""
+
+
 class LogError(MarketError, OSError):
     """The log of a run cannot be written or read."""
 

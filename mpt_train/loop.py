@@ -22,7 +22,7 @@ from mpt_train.agents import build_agents
 from mpt_train.branches import BranchPlayer, check_fidelity, choose_turns
 from mpt_train.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
 from mpt_train.cold_start import demonstrate, fit, replay_solo
-from mpt_train.config import TrainConfig
+from mpt_train.config import TrainConfig, check_config
 from mpt_train.credit import (
     actor_credit,
     advantages,
@@ -30,7 +30,7 @@ from mpt_train.credit import (
     subtract_turn_mean,
 )
 from mpt_train.critic import CREDIT, TEAM, critic_loss
-from mpt_train.errors import CheckpointError, TrainingInterrupted
+from mpt_train.errors import CheckpointError, DivergedError, TrainingInterrupted
 from mpt_train.evaluate import BINS, evaluate
 from mpt_train.flops import ADAM_PER_PARAMETER, FlopCounter
 from mpt_train.games import build_game
@@ -109,13 +109,8 @@ class Trainer:
         overwrite: bool = False,
         stop: StopRequest | None = None,
     ) -> None:
-        _check(config)
+        check_config(config)
         self.config = config
-        self.run = (
-            None
-            if folder is None
-            else RunFolder.for_training(folder, config, resume=resume, overwrite=overwrite)
-        )
         self.stop = stop or StopRequest()
         self.game = build_game(config, config.num_envs)
         if config.coordination == "learned" and config.bids.kind in ("preference", "both"):
@@ -129,6 +124,12 @@ class Trainer:
         )
         self._branches = BranchPlayer(self.game)
         self._curve_game = self.game.spawn(config.eval.curve_worlds)
+        # Only now, so that a configuration that cannot be built takes no folder.
+        self.run = (
+            None
+            if folder is None
+            else RunFolder.for_training(folder, config, resume=resume, overwrite=overwrite)
+        )
         if self.run is not None and resume and has_checkpoint(self.run.checkpoint):
             self._load(self.run.checkpoint)
 
@@ -142,6 +143,8 @@ class Trainer:
 
         Raises:
             TrainingInterrupted: a stop was requested.
+            DivergedError: a gradient is not finite. The last checkpoint is from before.
+            TaskError: the task gave a reward or an observation that is not finite.
         """
         if self.run is None:
             return self._train(None, progress)
@@ -372,6 +375,11 @@ class Trainer:
         self._optimizer.zero_grad(set_to_none=True)
         sum(losses, torch.zeros(())).backward()
         norm = clip_per_agent(self._parameters, config.max_grad_norm)
+        if not math.isfinite(norm):
+            raise DivergedError(
+                f"training diverged in step {self.progress.step + 1}: the gradient is {norm}; try "
+                "a lower --optimizer.learning-rate, or smaller rewards"
+            )
         self._optimizer.step()
         touched = sum(p.numel() for p in self._parameters.values() if p.grad is not None)
         self.counter.add("update_adam", ADAM_PER_PARAMETER * touched)
@@ -483,9 +491,9 @@ def clip_per_agent(parameters: Mapping[str, torch.nn.Parameter], limit: float) -
     an ordinary module) is clipped as one network.
 
     Returns:
-        The largest norm before clipping.
+        The largest norm before clipping; NaN if one is NaN.
     """
-    largest = 0.0
+    largest = torch.zeros(())
     groups: dict[str, list[torch.Tensor]] = {}
     for name, parameter in parameters.items():
         if parameter.grad is not None:
@@ -495,36 +503,8 @@ def clip_per_agent(parameters: Mapping[str, torch.nn.Parameter], limit: float) -
         if not stacked:
             gradients = [g.unsqueeze(0) if g.dim() else g.view(1, 1) for g in gradients]
         norms = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0).sqrt()
-        largest = max(largest, float(norms.max()))
+        largest = torch.maximum(largest, norms.max())
         scale = (limit / norms.clamp_min(1e-12)).clamp_max(1.0)
         for gradient in gradients:
             gradient.mul_(scale.view(-1, *([1] * (gradient.dim() - 1))))
-    return largest
-
-
-def _check(config: TrainConfig) -> None:
-    """Refuse configurations that cannot mean anything, before work is done."""
-    problems = []
-    if config.num_envs < 1:
-        problems.append("num_envs must be at least 1")
-    if not math.isfinite(config.budget_gflop) or config.budget_gflop <= 0:
-        problems.append("budget_gflop must be positive")
-    if config.checkpoint_every < 1:
-        problems.append("checkpoint_every must be at least 1")
-    if config.action_steps < 0:
-        problems.append("action_steps cannot be negative")
-    if config.eval.worlds < 1 or config.eval.repeats < 1 or config.eval.curve_worlds < 1:
-        problems.append("eval.worlds, eval.repeats and eval.curve_worlds must be at least 1")
-    branching = config.coordination == "learned" and config.bids.kind in ("preference", "both")
-    if branching and (config.bids.contested_turns < 1 or config.bids.resamples < 1):
-        problems.append("bids.contested_turns and bids.resamples must be at least 1")
-    one_hot = config.coordination not in ("learned", "random")
-    if one_hot and config.action.credit == "market":
-        problems.append(
-            f"coordination {config.coordination!r} bids 1, which leaves the actor nothing of the "
-            "market credit; use --action.credit discounted"
-        )
-    if config.coordination == "solo" and (config.env.agents or config.env.dropout):
-        problems.append("a monolithic policy has neither agents nor dropout")
-    if problems:
-        raise ValueError("; ".join(problems))
+    return float(largest)

@@ -18,6 +18,7 @@ from torch import Tensor
 from mpt_train.flops import FlopCounter
 from mpt_train.policy import SwarmPolicy, sample_rows
 from wrappers.bid_then_act import GameSnapshot
+from wrappers.errors import TaskError
 from wrappers.rng import STREAM_BRANCH, STREAM_POLICY_ACTION, hash4
 from wrappers.vector import VectorGame
 
@@ -290,7 +291,28 @@ def rollout(
         step += 1
     batch.metrics = game.metrics()
     batch.metric_names = game.metric_names
+    check_observations(batch, game)
     return batch
+
+
+def check_observations(batch: Batch, game: VectorGame) -> None:
+    """Refuse episodes in which the task showed something that is not a finite number.
+
+    Networks would learn nothing from it but NaN.
+
+    Raises:
+        TaskError: says where it was.
+    """
+    finite = np.isfinite(batch.observations)
+    if finite.all():
+        return
+    *agent, turn, world, entry = np.argwhere(~finite)[0].tolist()
+    who = "every agent" if batch.shared else game.possible_agents[agent[0]]
+    raise TaskError(
+        f"{game.task_id} showed {who} the value {batch.observations[(*agent, turn, world, entry)]} "
+        f"in entry {entry} of its observation (turn {turn} of an episode); observations must be "
+        "finite numbers: mend the task"
+    )
 
 
 _SMALL = 512

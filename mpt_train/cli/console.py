@@ -40,6 +40,9 @@ def run(command: Callable[[], int]) -> int:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except MemoryError as error:
+        say(f"mpt: there is not enough memory for this: {error}; try fewer worlds or smaller sizes")
+        return 1
     except MarketError as error:
         if os.environ.get(DEBUG) == "1":
             raise

@@ -148,10 +148,14 @@ def build(name: str, config: TrainConfig, shape: Shape) -> Coordination:
         module, _, name = name.partition(":")
         try:
             importlib.import_module(module)
-        except ModuleNotFoundError as error:
+        except (ModuleNotFoundError, ValueError) as error:
+            missing = getattr(error, "name", None) or module
+            if module == missing or module.startswith(f"{missing}."):
+                advice = "run in the folder that holds the module, or put that folder on PYTHONPATH"
+            else:
+                advice = f"install what {module!r} imports"
             raise ValueError(
-                f"cannot import {module!r} to find the coordination {name!r}: {error}; run in the "
-                "folder that holds the module, or put that folder on PYTHONPATH"
+                f"cannot import {module!r} to find the coordination {name!r}: {error}; {advice}"
             ) from error
     if name not in _BUILDERS:
         close = difflib.get_close_matches(name, _BUILDERS, n=2)
