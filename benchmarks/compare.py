@@ -13,12 +13,12 @@ from typing import Any
 
 import tyro
 
-from benchmarks.experiment import Plan, Variant, run_experiment
+from benchmarks.experiment import Plan, Variant, check_games, run_experiment
 from benchmarks.results import MPT_METHODS
 from benchmarks.runner import usable_cores
 from mpt_train.cli.console import run, usage_errors
 from mpt_train.cli.listings import describe_methods, description
-from mpt_train.config import EvalConfig, TrainConfig
+from mpt_train.config import EvalConfig, TrainConfig, check_config
 from mpt_train.errors import RunFolderError
 from mpt_train.methods import METHODS, method_config
 
@@ -102,6 +102,7 @@ def main(arguments: Sequence[str], prog: str = "mpt compare") -> int:
     with usage_errors():
         config = tyro.cli(CompareConfig, prog=prog, args=list(arguments), description=text)
         plan = plan_of(config)
+        check_games(plan)
     return run_experiment(plan)
 
 
@@ -121,7 +122,7 @@ def plan_of(config: CompareConfig) -> Plan:
         raise ValueError(f"methods are named twice: {', '.join(repeated)}")
     if seeds < 1:
         raise ValueError(f"--seeds must be at least 1, got {seeds}")
-    if budget <= 0:
+    if not budget > 0:
         raise ValueError(f"--budget-gflop must be positive, got {budget}")
     if jobs < 1:
         raise ValueError(f"--jobs must be at least 1, got {jobs}")
@@ -138,6 +139,8 @@ def plan_of(config: CompareConfig) -> Plan:
         )
         for name, run in ((name, _run_config(name, config, preset, budget)) for name in methods)
     )
+    for made in variants:
+        check_config(made.config)
     mode = "quick" if config.quick else "full"
     stem = f"{config.task.replace('/', '-')}-{mode}"
     return Plan(

@@ -124,6 +124,22 @@ def seeded(variant: Variant, seed: int) -> TrainConfig:
     return dataclasses.replace(variant.config, seed=seed)
 
 
+def check_games(plan: Plan) -> None:
+    """Make a game of each kind that the plan wants, so that a mistake is told once, at once.
+
+    Raises:
+        ValueError, TypeError, UnknownTaskError, MissingBackendError: it cannot be made.
+    """
+    from mpt_train.games import build_game
+
+    kinds = {
+        (v.config.task, v.config.env, v.config.coordination == "solo"): v.config
+        for v in plan.variants
+    }
+    for config in kinds.values():
+        build_game(config, 1).close()
+
+
 def run_experiment(plan: Plan, stream: TextIO | None = None) -> int:
     """Train, evaluate, and write the results folder.
 
@@ -149,10 +165,18 @@ def run_experiment(plan: Plan, stream: TextIO | None = None) -> int:
         interrupted = True
         outcomes = stop.outcomes
     progress.close()
-    failures = _failures(plan, outcomes)
-    comparison = collect(plan, failures, complete=not interrupted)
-    comparison.provenance["wall_seconds"] = time.monotonic() - started
-    plots = write_outputs(comparison, plan.out)
+    try:
+        failures = _failures(plan, outcomes)
+        comparison = collect(plan, failures, complete=not interrupted)
+        comparison.provenance["wall_seconds"] = time.monotonic() - started
+        plots = write_outputs(comparison, plan.out)
+    except RunFolderError:
+        raise
+    except OSError as error:
+        raise RunFolderError(
+            f"the results in {plan.out} cannot be written: {reason(error)}; make room or change "
+            f"the permissions, then continue with: {plan.command} --out {plan.out} --resume"
+        ) from error
     progress.print("")
     progress.print(as_text(comparison).rstrip())
     progress.print("")
@@ -417,5 +441,10 @@ def collect(plan: Plan, failures: Sequence[Failure], complete: bool = True) -> C
 
 
 def _read(path: Path) -> dict[str, Any]:
-    values: dict[str, Any] = from_plain(json.loads(path.read_text(encoding="utf-8")))
+    try:
+        values: dict[str, Any] = from_plain(json.loads(path.read_bytes()))
+    except ValueError as error:
+        raise RunFolderError(
+            f"{path} is damaged: {error}; delete it and continue with --resume"
+        ) from error
     return values
