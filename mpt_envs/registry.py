@@ -228,7 +228,9 @@ def spec(id: str) -> EnvSpec:
     Raises:
         UnknownTaskError: nothing is; the message lists close matches and other versions.
     """
-    if isinstance(id, str) and ":" in id:
+    if not isinstance(id, str):
+        raise UnknownTaskError(_explain_unknown(id))
+    if ":" in id:
         module, _, rest = id.partition(":")
         try:
             importlib.import_module(module)

@@ -35,6 +35,7 @@ import copy
 import hashlib
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, Literal
 
 import gymnasium
@@ -142,6 +143,8 @@ class GymnasiumTask(TurnTask):
             raise ValueError(f'luck must be "turn" or "stream", got {luck!r}')
         self._factory = _factory(env)
         self.env: Env = env if isinstance(env, gymnasium.Env) else self._factory()
+        if not isinstance(self.env, gymnasium.Env):
+            raise TypeError(f"{env!r} must return a gymnasium.Env, but returned {self.env!r}")
         space = self.env.action_space
         if not isinstance(space, spaces.Discrete):
             raise ValueError(
@@ -705,7 +708,11 @@ def _index(action: int | str, names: tuple[str, ...], first: int) -> int:
     if isinstance(action, str):
         if action in names:
             return names.index(action)
-    elif not isinstance(action, bool) and first <= int(action) < first + len(names):
+    elif (
+        isinstance(action, Integral)
+        and not isinstance(action, bool)
+        and first <= action < first + len(names)
+    ):
         return int(action) - first
     raise ValueError(
         f"unknown action {action!r}; the environment's actions are "
@@ -720,7 +727,10 @@ def _partition(
 
     Raises:
         ValueError: an action is given to no role or to several, or a role has none.
+        TypeError: the roles are no mapping from names.
     """
+    if not isinstance(roles, Mapping) or not all(isinstance(role, str) for role in roles):
+        raise TypeError(f"roles must map the name of each role to its actions, got {roles!r}")
     result = {role: [_index(a, names, first) for a in actions] for role, actions in roles.items()}
     owners: dict[int, list[str]] = {i: [] for i in range(len(names))}
     for role, actions in result.items():

@@ -156,6 +156,8 @@ class ParallelView(ParallelEnv[str, Any, Any]):
         """
         if not self.agents:
             raise PhaseError("the episode is over or has not started: call reset() before step()")
+        if not isinstance(actions, Mapping):
+            raise ActionFormatError(f"actions must map agents to their actions, got {actions!r}")
         selected = self.agent_selection
         if selected not in actions:
             raise ActionFormatError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, Final
 
 import numpy as np
@@ -224,6 +225,7 @@ def check_budget(goal: str, tick_budget: Any) -> int:
     """
     if tick_budget is None:
         return GOALS[goal_index(goal)].tick_budget
-    if isinstance(tick_budget, bool) or not 1 <= int(tick_budget) < 2**30:
+    whole = isinstance(tick_budget, Integral) and not isinstance(tick_budget, bool)
+    if not whole or not 1 <= tick_budget < 2**30:
         raise ValueError(f"tick_budget must be a number of ticks from 1 on, got {tick_budget!r}")
     return int(tick_budget)
