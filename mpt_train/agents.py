@@ -44,15 +44,23 @@ class Agents:
         """Take parameters from a checkpoint's tensors.
 
         Raises:
-            CheckpointError: one is missing or of another shape.
+            CheckpointError: one is missing, of another shape, or holds what is no finite number;
+                nothing was taken then.
         """
-        for name, parameter in self.named_parameters().items():
+        parameters = self.named_parameters()
+        for name, parameter in parameters.items():
             if name not in tensors or tensors[name].shape != parameter.shape:
                 found = tuple(tensors[name].shape) if name in tensors else "nothing"
                 raise CheckpointError(
                     f"this checkpoint does not fit the run's configuration: {name} should have "
                     f"shape {tuple(parameter.shape)}, found {found}"
                 )
+            if not (tensors[name].is_floating_point() and torch.isfinite(tensors[name]).all()):
+                raise CheckpointError(
+                    f"this checkpoint cannot be used: {name} holds what is no finite number; "
+                    "restore the folder from a copy, or start the run again"
+                )
+        for name, parameter in parameters.items():
             parameter.copy_(tensors[name])
 
 

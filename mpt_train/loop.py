@@ -469,14 +469,14 @@ class Trainer:
                 for key in ("step", "exp_avg", "exp_avg_sq")
                 if f"adam.{key}.{name}" in tensors
             }
+            if any(m.shape != parameter.shape for key, m in moments.items() if key != "step"):
+                raise CheckpointError(
+                    f"the checkpoint in {path} does not fit the run's configuration: Adam's "
+                    f"moments of {name} have another shape"
+                )
             if moments:
                 self._optimizer.state[parameter] = moments
-        try:
-            self.progress = Progress(**state)
-        except TypeError as error:
-            raise CheckpointError(
-                f"the state in {path} was written by another release: {error}"
-            ) from error
+        self.progress = _progress(state, path)
         self.counter.total = self.progress.flop
         self.counter.parts = dict(self.progress.flop_parts)
 
@@ -508,3 +508,27 @@ def clip_per_agent(parameters: Mapping[str, torch.nn.Parameter], limit: float) -
         for gradient in gradients:
             gradient.mul_(scale.view(-1, *([1] * (gradient.dim() - 1))))
     return float(largest)
+
+
+def _progress(state: dict[str, Any], path: Path) -> Progress:
+    """The counters that a checkpoint holds.
+
+    Raises:
+        CheckpointError: one is unknown or of another type.
+    """
+    fresh = asdict(Progress())
+    for name, value in state.items():
+        if name not in fresh or not _is_like(value, fresh[name]):
+            raise CheckpointError(
+                f"the state in {path} was changed, or written by another release: {name} = "
+                f"{str(value)[:80]}"
+            )
+    return Progress(**state)
+
+
+def _is_like(value: Any, example: Any) -> bool:
+    """Whether a value can stand where the example does: of its type, and no number below 0."""
+    if isinstance(example, (dict, list)):
+        return type(value) is type(example)
+    whole = type(value) is int and value >= 0
+    return whole or (isinstance(example, float) and isinstance(value, float))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import os
 import sys
@@ -26,7 +27,10 @@ def run(command: Callable[[], int]) -> int:
         the signal's number (130 for Ctrl-C) if it was interrupted.
     """
     try:
-        return command()
+        code = command()
+        # Here, where an error can still be told, and not when Python ends.
+        sys.stdout.flush()
+        return code
     except TrainingInterrupted as stopped:
         say(_interrupted(stopped))
         return 128 + stopped.signal_number
@@ -37,8 +41,7 @@ def run(command: Callable[[], int]) -> int:
     except BrokenPipeError:
         # The reader of a pipe (`mpt play ... | head`) has seen enough. Python would complain once
         # more when it flushes on exit.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 141
     except MemoryError as error:
         say(f"mpt: there is not enough memory for this: {error}; try fewer worlds or smaller sizes")
@@ -48,6 +51,19 @@ def run(command: Callable[[], int]) -> int:
             raise
         say(f"mpt: {error}")
         return 2 if _is_usage(error) else 1
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        what = "the output" if error.filename is None else error.filename
+        say(f"mpt: {what} cannot be written: {error.strerror}; make room, then try again")
+        _drop_output()
+        return 1
+
+
+def _drop_output() -> None:
+    """Forget what is still to be printed, so that Python does not try again when it ends."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextlib.contextmanager

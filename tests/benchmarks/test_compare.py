@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import io
 import json
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import compare
+from benchmarks import compare, experiment
 from benchmarks.compare import CompareConfig, plan_of
 from benchmarks.experiment import make_jobs, prepare_folder, run_experiment
 from benchmarks.jobs import RunProgress
@@ -24,6 +25,7 @@ from mpt_envs import UnknownTaskError
 from mpt_train.errors import RunFolderError, UsageError
 from mpt_train.methods import METHODS
 from tests.benchmarks.small import plan, variant
+from wrappers.errors import MarketError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -120,6 +122,57 @@ def test_senseless_requests(config: CompareConfig, message: str) -> None:
 def test_command_line_errors_are_usage_errors() -> None:
     with pytest.raises(UsageError, match="did you mean mpt"):
         compare.main(["--methods", "mtp"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--budget-gflop", "nan"], "--budget-gflop must be positive"),
+        (["--budget-gflop", "inf"], "budget_gflop must be a finite number above 0"),
+        (["--seeds", "0"], "--seeds must be at least 1"),
+        (["--agents", "4"], "multiple of 3"),
+        (["--agents", "-3"], "agents must be an int of at least 1"),
+        (["--dropout", "1"], "dropout must be a probability"),
+        (["--dropout", "nan"], "dropout must be a probability"),
+        (["--methods", "monolithic", "--dropout", "0.1"], "neither agents nor dropout"),
+        (["--backend", "nowhere"], "no backend 'nowhere'"),
+        (["crafting/nothing-v9"], "no task is registered"),
+        (["no_such_module:x/y-v0"], "cannot import 'no_such_module'"),
+    ],
+)
+def test_what_no_run_could_do_is_told_once_and_makes_no_folder(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(MarketError, match=message):
+        compare.main([*arguments, "--quick", "--out", str(out)])
+    assert not out.exists()
+
+
+def test_results_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk fills up at the very end: what was trained is there, and --resume goes on."""
+    good = plan(tmp_path / "out", variant("round-robin"))
+
+    def full(*arguments: object) -> list[str]:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(experiment, "write_outputs", full)
+        with pytest.raises(RunFolderError, match=r"No space left on device; make room .* --resume"):
+            run_experiment(good, io.StringIO())
+    again = dataclasses.replace(good, resume=True)
+    assert make_jobs(again, prepare_folder(again)) == []
+    assert run_experiment(again, io.StringIO()) == 0
+    assert [len(m.runs) for m in load(good.out).methods] == [2]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]]"])
+def test_a_damaged_evaluation_is_named(tmp_path: Path, text: str) -> None:
+    good = plan(tmp_path / "out", variant("round-robin"))
+    good.out.mkdir()
+    good.reference_file.write_text(text)
+    with pytest.raises(RunFolderError, match=r"reference\.json is damaged: .*delete it"):
+        experiment.collect(good, [])
 
 
 def test_resume_finds_the_latest_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

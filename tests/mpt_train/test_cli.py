@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -194,6 +195,32 @@ def test_exit_codes_of_interruptions(
 
     assert console.run(command) == code
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_cannot_be_written(unbuffered: str) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.main", "tasks"],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "mpt: the output cannot be written: No space left on device; make room, then try again\n"
+    )
+
+
+def test_too_little_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    def command() -> int:
+        raise MemoryError("Unable to allocate 7 EiB")
+
+    assert console.run(command) == 1
+    assert "not enough memory for this: Unable to allocate 7 EiB" in capsys.readouterr().err
 
 
 # -- train -------------------------------------------------------------------------------------

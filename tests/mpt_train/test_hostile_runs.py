@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 
 from mpt_envs import register, registry
-from mpt_train.checkpoint import load_checkpoint
+from mpt_train.checkpoint import load_checkpoint, save_checkpoint
 from mpt_train.config import TrainConfig, check_config, from_json, to_json
-from mpt_train.errors import DivergedError, RunFolderError
+from mpt_train.errors import CheckpointError, DivergedError, RunFolderError
 from mpt_train.evaluate import evaluate_run
 from mpt_train.loop import Trainer, clip_per_agent
 from mpt_train.methods import METHODS, method_config
@@ -271,3 +272,80 @@ def test_configurations_of_other_types(text: str, tmp_path: Path) -> None:
     config = from_json(json.loads(text))
     with pytest.raises(ValueError, match="must be at least 1"):
         Trainer(config, tmp_path / "run")
+
+
+# -- checkpoints that were written by somebody else ----------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    Trainer(tiny("mpt-plus"), folder).train()
+    return folder
+
+
+def forged(finished: Path, tmp_path: Path, change: Callable[[dict[str, Any], Any], None]) -> Path:
+    """A copy of the run whose checkpoint is valid in itself, with other content."""
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    tensors, state = load_checkpoint(folder / "checkpoint")
+    change(tensors, state)
+    save_checkpoint(folder / "checkpoint", tensors, state)
+    return folder
+
+
+BAD_TENSORS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
+    "missing": lambda tensor: None,
+    "longer": lambda tensor: torch.cat([tensor, tensor]),
+    "scalar": lambda tensor: torch.zeros(()),
+    "empty": lambda tensor: torch.zeros(0),
+    "nan": lambda tensor: torch.full_like(tensor, math.nan),
+    "inf": lambda tensor: torch.full_like(tensor, math.inf),
+    "integer": lambda tensor: torch.zeros(tensor.shape, dtype=torch.int64),
+}
+
+
+@pytest.mark.parametrize("how", BAD_TENSORS)
+def test_tensors_that_do_not_fit(how: str, finished: Path, tmp_path: Path) -> None:
+    def change(tensors: dict[str, Any], state: Any) -> None:
+        name = next(name for name in reversed(tensors) if name.startswith("policy."))
+        bad = BAD_TENSORS[how](tensors.pop(name))
+        if bad is not None:
+            tensors[name] = bad
+
+    folder = forged(finished, tmp_path, change)
+    with pytest.raises(CheckpointError, match=r"does not fit|no finite number"):
+        Trainer(tiny("mpt-plus"), folder, resume=True)
+    with pytest.raises(CheckpointError, match=r"does not fit|no finite number"):
+        evaluate_run(folder)
+
+
+def test_moments_that_do_not_fit(finished: Path, tmp_path: Path) -> None:
+    def change(tensors: dict[str, Any], state: Any) -> None:
+        name = next(name for name in tensors if name.startswith("adam.exp_avg."))
+        tensors[name] = torch.zeros(1)
+
+    folder = forged(finished, tmp_path, change)
+    with pytest.raises(CheckpointError, match="moments"):
+        Trainer(tiny("mpt-plus"), folder, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("step", "three"),
+        ("step", -1),
+        ("step", 1.5),
+        ("step", True),
+        ("flop", None),
+        ("flop_parts", []),
+        ("curve", {}),
+        ("wall_seconds", "long"),
+        ("cold_start", 7),
+        ("nonsense", 1),
+    ],
+)
+def test_states_that_do_not_fit(name: str, value: Any, finished: Path, tmp_path: Path) -> None:
+    folder = forged(finished, tmp_path, lambda tensors, state: state.update({name: value}))
+    with pytest.raises(CheckpointError, match=f"another release: {name} = "):
+        Trainer(tiny("mpt-plus"), folder, resume=True)
