@@ -230,7 +230,7 @@ def variants(config: AblationConfig) -> list[Variant]:
     unknown = sorted(set(config.only) - known)
     if unknown:
         raise ValueError(f"unknown options {', '.join(unknown)}; known: {', '.join(sorted(known))}")
-    found = []
+    found: list[Variant] = []
     for name, group, sign, options in groups:
         method = METHODS[name]
         base = for_domain(

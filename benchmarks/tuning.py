@@ -62,6 +62,7 @@ def grid(config: TuningConfig) -> list[TrainConfig]:
     for name in config.methods:
         base = for_domain(method_config(name, task=config.task, budget_gflop=config.budget_gflop))
         own = (base.optimizer.learning_rate, base.network.hidden)
+        triples: list[tuple[float, tuple[int, ...], float]]
         if config.stage == "width":
             triples = [
                 (*point, ENTROPIES[0]) for point in itertools.product(LEARNING_RATES, HIDDEN)

@@ -113,7 +113,7 @@ class GraphOfAgents(Coordination):
             scores = weights / weights.sum(dim=1, keepdim=True).clamp_min(1e-9)
         scores = torch.where(scores >= MIN_SCORE, scores, torch.zeros(()))
         picks = sample_rows(
-            SHARPNESS * torch.log(scores.clamp_min(1e-9)).float().numpy(),
+            (SHARPNESS * torch.log(scores.clamp_min(1e-9)).float()).numpy(),
             (scores > 0).numpy() & alive,
             context.keys,
             context.turns,
