@@ -105,11 +105,7 @@ def bid_gradient_loss(
     that of the auction's outcome (`outcome_log_prob`).
     """
     where = batch.active
-    rows = (
-        batch.rows_of(0, where)
-        if batch.shared
-        else torch.stack([batch.rows_of(agent, where) for agent in range(policy.num_agents)])
-    )
+    rows = batch.rows_of_all(where)
     logits, _ = policy.bid_logits(rows)
     log_probs = torch.log_softmax(logits, dim=-1)
     present = torch.from_numpy(batch.present[where].T.copy())

@@ -159,6 +159,12 @@ class Batch:
         source = self.observations if self.shared else self.observations[agent]
         return torch.from_numpy(source[where])
 
+    def rows_of_all(self, where: NDArray[np.bool_]) -> Tensor:
+        """Every agent's observations: ``(n, D)`` where they are shared, else ``(A, n, D)``."""
+        return torch.from_numpy(
+            self.observations[where] if self.shared else self.observations[:, where]
+        )
+
     def metric(self, name: str) -> NDArray[np.float64]:
         """One metric of each episode, ``(N,)``."""
         return self.metrics[:, self.metric_names.index(name)]

@@ -684,8 +684,3 @@ class LockstepVectorGame(VectorGame):
     def close(self) -> None:
         for env in self.envs:
             env.close()
-
-
-def game_metrics(game: VectorGame) -> list[dict[str, Any]]:
-    """`VectorGame.metrics` as one dict per world."""
-    return [dict(zip(game.metric_names, row, strict=True)) for row in game.metrics().tolist()]

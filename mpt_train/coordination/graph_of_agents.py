@@ -177,11 +177,7 @@ class GraphOfAgents(Coordination):
         if self.judges is None:
             return None
         where = batch.acted
-        rows = (
-            batch.rows_of(0, where)
-            if batch.shared
-            else torch.stack([batch.rows_of(agent, where) for agent in range(self._agents)])
-        )
+        rows = batch.rows_of_all(where)
         turns, worlds = np.nonzero(where)
         nodes = torch.from_numpy(
             self._nodes(batch.present[where], batch.keys[worlds], turns.astype(np.int64))
