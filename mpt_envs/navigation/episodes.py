@@ -1,0 +1,316 @@
+"""Episodes of R2R in continuous environments, read from the user's files.
+
+The files are those of VLN-CE's release R2R_VLNCE_v1-3 (Krantz et al., "Beyond the Nav-Graph", 2020)
+and are never part of this project. A folder may hold them as released,
+``val_unseen/val_unseen.json.gz`` beside ``val_unseen/val_unseen_gt.json.gz``, or all in one place,
+``val_unseen.json.gz`` beside ``val_unseen_gt.json.gz``; unpacked ``.json`` is read too.
+
+Frame: Habitat's, metres, y up. A heading is the angle in radians by which the agent is turned to
+the left, seen from above; at heading 0 it looks along -z.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wrappers.errors import MarketError
+from wrappers.rng import STREAM_DOMAIN, hash4
+
+SPLITS: Final = ("train", "val_seen", "val_unseen")
+
+DATA_VARIABLE: Final = "MPT_R2R_DATA"
+"""Environment variable that names the folder of the files where no keyword does."""
+
+HOW_TO_GET: Final = (
+    "Get R2R_VLNCE_v1-3 (or its _preprocessed form) as the README of jacobkrantz/VLN-CE on GitHub "
+    f"describes, unpack it, and pass data=FOLDER or set the environment variable {DATA_VARIABLE}."
+)
+
+STREAM_CHOICE: Final = np.uint64(STREAM_DOMAIN + 400)
+"""Stream of the draw that chooses the episode."""
+
+
+class EpisodeDataError(MarketError, ValueError):
+    """The user's files of episodes or scenes are missing, damaged, or not what they should be."""
+
+
+@dataclass(frozen=True, eq=False)
+class R2REpisode:
+    """One instruction to follow.
+
+    Attributes:
+        episode_id: the id in the file.
+        trajectory_id: episodes of one trajectory have the same path and different instructions.
+        scan: the scene's name, e.g. ``"zsNo4HB9uLZ"``.
+        scene_id: the scene's file as the episodes name it, e.g. ``"mp3d/X/X.glb"``.
+        instruction: what the agent reads.
+        start: ``float64 (3,)`` metres.
+        heading: radians, see the top of this file.
+        goal: ``float64 (3,)`` metres.
+        radius: metres within which a stop is a success.
+        geodesic: shortest way from start to goal on the scene's mesh, in metres, from the file.
+        reference_path: ``float64 (K, 3)``: the viewpoints that the instruction describes.
+        locations: ``float64 (R, 3)``: the ground truth's position after each step forward.
+        actions: ``int8 (A,)``: the ground truth's steps: 0 stop, 1 forward, 2 left, 3 right.
+    """
+
+    episode_id: str
+    trajectory_id: str
+    scan: str
+    scene_id: str
+    instruction: str
+    start: NDArray[np.float64]
+    heading: float
+    goal: NDArray[np.float64]
+    radius: float
+    geodesic: float
+    reference_path: NDArray[np.float64]
+    locations: NDArray[np.float64]
+    actions: NDArray[np.int8]
+
+
+def data_folder(data: str | os.PathLike[str] | None) -> Path:
+    """The folder of the files: the keyword's, or the environment variable's.
+
+    Raises:
+        EpisodeDataError: neither names a folder that exists.
+    """
+    named = os.environ.get(DATA_VARIABLE) if data is None else data
+    if not named:
+        raise EpisodeDataError(f"navigation/r2r needs the episodes of R2R-CE. {HOW_TO_GET}")
+    path = Path(named).expanduser()
+    if not path.is_dir():
+        source = f"data={data!r}" if data is not None else f"{DATA_VARIABLE}={named!r}"
+        raise EpisodeDataError(f"{source} is not a folder. {HOW_TO_GET}")
+    return path
+
+
+def find_file(folder: Path, places: Iterable[str]) -> Path | None:
+    """The first of these names that exists in the folder, as ``.json.gz`` or ``.json``."""
+    for place in places:
+        for suffix in (".json.gz", ".json"):
+            path = folder / f"{place}{suffix}"
+            if path.is_file():
+                return path
+    return None
+
+
+def read_json(path: Path) -> Any:
+    """Read a ``.json`` or ``.json.gz`` file.
+
+    Raises:
+        EpisodeDataError: it cannot be read, or is not (compressed) JSON.
+    """
+    try:
+        raw = path.read_bytes()
+        if raw[:2] == b"\x1f\x8b":  # by content: some archives unpack files and keep their names
+            raw = gzip.decompress(raw)
+        return json.loads(raw)
+    except OSError as error:
+        raise EpisodeDataError(
+            f"{path} cannot be read ({error}). If it is damaged, get it again. {HOW_TO_GET}"
+        ) from error
+    except (
+        EOFError,
+        zlib.error,
+        UnicodeDecodeError,
+        json.JSONDecodeError,
+        RecursionError,
+    ) as error:
+        raise EpisodeDataError(
+            f"{path} is damaged or not JSON ({type(error).__name__}: {error}); get it again. "
+            f"{HOW_TO_GET}"
+        ) from error
+
+
+def _split_file(folder: Path, split: str, ending: str, what: str) -> Path:
+    name = f"{split}{ending}"
+    path = find_file(folder, (name, f"{split}/{name}"))
+    if path is None:
+        raise EpisodeDataError(
+            f"{folder} holds no {what} of the split {split!r}: neither {name}.json.gz nor "
+            f"{split}/{name}.json.gz. {HOW_TO_GET}"
+        )
+    return path
+
+
+def _numbers(value: Any, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
+    """Finite numbers of a shape (None: at least one); ValueError otherwise."""
+    array = np.array(value, np.float64)
+    fits = array.ndim == len(shape) and all(
+        size == wanted if wanted is not None else size > 0
+        for size, wanted in zip(array.shape, shape, strict=True)
+    )
+    if not fits or not np.isfinite(array).all():
+        raise ValueError(f"expected finite numbers of shape {shape}, got {str(value)[:80]}")
+    array.flags.writeable = False
+    return array
+
+
+def heading_of(rotation: NDArray[np.float64]) -> float:
+    """Heading in [0, 2 pi) of a rotation about the vertical axis.
+
+    Args:
+        rotation: ``(4,)`` unit quaternion x, y, z, w.
+
+    Raises:
+        ValueError: it is no rotation about the vertical axis.
+    """
+    x, y, z, w = rotation.tolist()
+    if abs(x) > 1e-3 or abs(z) > 1e-3 or abs(y * y + w * w - 1) > 1e-2:
+        raise ValueError(f"start_rotation {[x, y, z, w]} does not turn about the vertical axis")
+    return 2 * math.atan2(y, w) % (2 * math.pi)
+
+
+def scan_of(scene_id: str) -> str:
+    """A scene's name from its file's: the folder's or the file's name, without suffix."""
+    return scene_id.replace("\\", "/").rsplit("/", 1)[-1].split(".")[0]
+
+
+def _episode(raw: Mapping[str, Any], truth: Mapping[str, Any]) -> R2REpisode:
+    """Make one episode; KeyError, TypeError or ValueError if something is not as it should be."""
+    goals = raw["goals"]
+    if len(goals) != 1:
+        raise ValueError(f"it has {len(goals)} goals instead of 1")
+    instruction = raw["instruction"]["instruction_text"]
+    if not isinstance(instruction, str) or not instruction.strip():
+        raise ValueError("its instruction is empty")
+    scan = scan_of(raw["scene_id"])
+    if not scan:
+        raise ValueError(f"its scene_id {raw['scene_id']!r} names no scene")
+    actions = np.array(truth["actions"], np.int8)
+    if actions.ndim != 1 or not np.isin(actions, (0, 1, 2, 3)).all():
+        raise ValueError("its ground truth has an action that is not 0, 1, 2 or 3")
+    return R2REpisode(
+        episode_id=str(raw["episode_id"]),
+        trajectory_id=str(raw["trajectory_id"]),
+        scan=scan,
+        scene_id=raw["scene_id"],
+        instruction=" ".join(instruction.split()),
+        start=_numbers(raw["start_position"], (3,)),
+        heading=heading_of(_numbers(raw["start_rotation"], (4,))),
+        goal=_numbers(goals[0]["position"], (3,)),
+        radius=float(_numbers([goals[0]["radius"]], (1,))[0]),
+        geodesic=float(_numbers([raw["info"]["geodesic_distance"]], (1,))[0]),
+        reference_path=_numbers(raw["reference_path"], (None, 3)),
+        locations=_numbers(truth["locations"], (None, 3)),
+        actions=actions,
+    )
+
+
+def load_split(data: str | os.PathLike[str] | None, split: str) -> tuple[R2REpisode, ...]:
+    """All episodes of a split, in the file's order.
+
+    Args:
+        data: folder of the files; None takes the environment variable's.
+        split: one of `SPLITS`.
+
+    Raises:
+        ValueError: there is no such split.
+        EpisodeDataError: a file is missing, damaged, or not what it should be.
+    """
+    if split not in SPLITS:
+        raise ValueError(f"split must be one of {', '.join(SPLITS)}; got {split!r}")
+    folder = data_folder(data)
+    path = _split_file(folder, split, "", "episodes")
+    truth_path = _split_file(folder, split, "_gt", "ground truth")
+    content, truth = read_json(path), read_json(truth_path)
+    if not isinstance(content, dict) or not isinstance(content.get("episodes"), list):
+        raise EpisodeDataError(f'{path} is not a file of episodes: it has no list "episodes"')
+    if not isinstance(truth, dict):
+        raise EpisodeDataError(f"{truth_path} is not a file of ground truth: it is no object")
+    if not content["episodes"]:
+        raise EpisodeDataError(f"{path} has no episodes; get it again. {HOW_TO_GET}")
+    episodes: dict[str, R2REpisode] = {}
+    for index, raw in enumerate(content["episodes"]):
+        id = raw.get("episode_id", index) if isinstance(raw, dict) else index  # noqa: A001
+        if str(id) not in truth:
+            raise EpisodeDataError(
+                f"{truth_path} has no ground truth of episode {id}; are both files of the same "
+                "release?"
+            )
+        try:
+            episode = _episode(raw, truth[str(id)])
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise EpisodeDataError(
+                f"episode {id} of {path} (or its ground truth) is not as it should be: {what}"
+            ) from error
+        if episode.episode_id in episodes:
+            raise EpisodeDataError(f"{path} has two episodes {id}")
+        episodes[episode.episode_id] = episode
+    return tuple(episodes.values())
+
+
+class EpisodeSet:
+    """Episodes to play, chosen by a random key, by id, or in order.
+
+    Args:
+        episodes: at least one.
+        scenes: names of the scenes to keep; None keeps all.
+        keep: further condition on an episode.
+
+    Raises:
+        ValueError: no episode is left, or a scene is named that has none.
+    """
+
+    def __init__(
+        self,
+        episodes: Iterable[R2REpisode],
+        scenes: Iterable[str] | None = None,
+        keep: Callable[[R2REpisode], bool] | None = None,
+    ) -> None:
+        everything = tuple(episodes)
+        known = sorted({episode.scan for episode in everything})
+        if scenes is not None:
+            wanted = [scenes] if isinstance(scenes, str) else list(scenes)
+            for scene in wanted:
+                if scene not in known:
+                    raise ValueError(
+                        f"no episode is in the scene {scene!r}; scenes: {', '.join(known)}"
+                    )
+            everything = tuple(e for e in everything if e.scan in wanted)
+        if keep is not None:
+            everything = tuple(e for e in everything if keep(e))
+        if not everything:
+            raise ValueError("no episode is left to play; loosen the filters")
+        self.episodes = everything
+        self.scans = tuple(sorted({episode.scan for episode in everything}))
+        self._index = {episode.episode_id: i for i, episode in enumerate(everything)}
+
+    def __len__(self) -> int:
+        return len(self.episodes)
+
+    def __getitem__(self, index: int) -> R2REpisode:
+        return self.episodes[index]
+
+    def choose(self, key: int) -> int:
+        """Index of the episode of a random key; all are equally likely."""
+        return int(hash4(np.uint64(key), np.uint64(0), STREAM_CHOICE, np.uint64(0))) % len(self)
+
+    def index_of(self, episode_id: object) -> int:
+        """Index of the episode of an id (a string or a number).
+
+        Raises:
+            ValueError: there is none.
+        """
+        index = self._index.get(str(episode_id))
+        if index is None:
+            ids = list(self._index)
+            shown = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
+            raise ValueError(
+                f"there is no episode {episode_id!r} among the {len(ids)} of this task ({shown}); "
+                "check split= and scenes="
+            )
+        return index
