@@ -34,6 +34,7 @@ class Pairs:
         observations: ``float32 (P, D)``.
         agents, chosen, rejected: ``int64 (P,)``; the bids are levels.
         weights: ``float32 (P,)``.
+        worlds: of the batch, ``int64 (P,)``.
         counts: how many snapshots were tried, contested, dropped (bid never low enough), tied,
             in how many pairs the original was better, and the turns played in branches.
     """
@@ -43,6 +44,7 @@ class Pairs:
     chosen: NDArray[np.int64]
     rejected: NDArray[np.int64]
     weights: NDArray[np.float32]
+    worlds: NDArray[np.int64]
     counts: dict[str, int]
 
     @property
@@ -54,6 +56,19 @@ class Pairs:
             "dropped_share": self.counts["dropped"] / contested,
             "tied_share": self.counts["tied"] / contested,
         }
+
+    def of_worlds(self, worlds: NDArray[np.int64]) -> Pairs:
+        """The pairs that come from some worlds of the batch."""
+        mine = np.flatnonzero(np.isin(self.worlds, worlds))
+        return Pairs(
+            self.observations[torch.from_numpy(mine)],
+            self.agents[mine],
+            self.chosen[mine],
+            self.rejected[mine],
+            self.weights[mine],
+            self.worlds[mine],
+            self.counts,
+        )
 
 
 def check_fidelity(game: VectorGame, allow_inexact: bool = False) -> None:
@@ -157,6 +172,7 @@ class BranchPlayer:
             chosen=np.where(better, own, lowered[use]),
             rejected=np.where(better, lowered[use], own),
             weights=weights.astype(np.float32),
+            worlds=worlds[use],
             counts=counts,
         )
 
@@ -217,4 +233,6 @@ def _rows(
 def _no_pairs(batch: Batch, counts: dict[str, int]) -> Pairs:
     width = batch.observations.shape[-1]
     nothing = np.zeros(0, np.int64)
-    return Pairs(torch.zeros(0, width), nothing, nothing, nothing, np.zeros(0, np.float32), counts)
+    return Pairs(
+        torch.zeros(0, width), nothing, nothing, nothing, np.zeros(0, np.float32), nothing, counts
+    )

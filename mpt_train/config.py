@@ -114,13 +114,19 @@ class BidLearning:
 
 @dataclass(frozen=True)
 class OptimizerConfig:
-    """Adam, one step per batch of episodes."""
+    """Adam."""
 
     learning_rate: float = 4e-3
     decay: Literal["none", "linear"] = "linear"
     """"linear": to a tenth of the learning rate, over the compute budget."""
     max_grad_norm: float = 1.0
     """Gradients of each agent are clipped to this norm."""
+    minibatches: int = 1
+    """Updates per batch of episodes, each on its own equal share of them. From the second one on
+    the episodes were played by an older policy: then losses are clipped (see ``clip``)."""
+    clip: float = 0.2
+    """With more than one mini-batch: how far the probability of a choice may move from the one it
+    was made with, as a ratio, before it is no longer reinforced (PPO)."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +201,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "bids.coefficient": (-math.inf, math.inf),
     "optimizer.learning_rate": (_ABOVE_ZERO, math.inf),
     "optimizer.max_grad_norm": (_ABOVE_ZERO, math.inf),
+    "optimizer.minibatches": (1, math.inf),
+    "optimizer.clip": (_ABOVE_ZERO, 1),
     "eval.worlds": (1, math.inf),
     "eval.repeats": (1, math.inf),
     "eval.curve_points": (0, math.inf),
@@ -214,19 +222,25 @@ def check_config(config: TrainConfig) -> None:
     """
     problems = []
     for name, (least, largest) in _RANGES.items():
-        value: Any = config
-        for part in name.split("."):
-            value = getattr(value, part)
+        value, default = _field(config, name), _field(TrainConfig(), name)
         values = value if isinstance(value, tuple) else (value,)
         if value is None and name == "network.bid_hidden":
             continue
+        whole = not isinstance(default, float)
         if not all(_is_within(number, least, largest) for number in values):
             problems.append(f"{name} must be {_range(least, largest)}, got {value}")
+        elif whole and not all(isinstance(number, int) for number in values):
+            problems.append(f"{name} must be a whole number, got {value}")
     if not config.network.hidden:
         problems.append("network.hidden needs at least one hidden layer")
     branching = config.coordination == "learned" and config.bids.kind in ("preference", "both")
     if branching and (config.bids.contested_turns == 0 or config.bids.resamples == 0):
         problems.append("bids.contested_turns and bids.resamples must be at least 1")
+    if not problems and config.optimizer.minibatches > config.num_envs:
+        problems.append(
+            f"optimizer.minibatches must be at most num_envs = {config.num_envs}, the episodes of "
+            f"a batch, got {config.optimizer.minibatches}"
+        )
     one_hot = config.coordination not in ("learned", "random")
     if one_hot and config.action.credit == "market":
         problems.append(
@@ -237,6 +251,14 @@ def check_config(config: TrainConfig) -> None:
         problems.append("a monolithic policy has neither agents nor dropout")
     if problems:
         raise ValueError("; ".join(problems))
+
+
+def _field(config: TrainConfig, name: str) -> Any:
+    """The value under a dotted name."""
+    value: Any = config
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
 
 
 def _is_within(number: Any, least: float, largest: float) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from mpt_train.agents import build_agents
-from mpt_train.branches import BranchPlayer, check_fidelity, choose_turns
+from mpt_train.branches import BranchPlayer, Pairs, check_fidelity, choose_turns
 from mpt_train.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
 from mpt_train.cold_start import demonstrate, fit, replay_solo
 from mpt_train.config import TrainConfig, check_config
@@ -36,7 +36,7 @@ from mpt_train.flops import ADAM_PER_PARAMETER, FlopCounter
 from mpt_train.games import build_game
 from mpt_train.interrupt import StopRequest
 from mpt_train.logs import RunLogger
-from mpt_train.losses import action_loss, bid_gradient_loss, preference_loss
+from mpt_train.losses import action_loss, choice_loss, preference_loss
 from mpt_train.rollout import Batch, participation, rollout
 from mpt_train.run_folder import RunFolder
 from mpt_train.seeds import training_seeds
@@ -252,7 +252,7 @@ class Trainer:
             self._save(logger)
 
     def step(self) -> dict[str, Any]:
-        """One batch of episodes and one update; returns the record for the log."""
+        """One batch of episodes and its updates; returns the record for the log."""
         config, state = self.config, self.progress
         learned = config.coordination == "learned"
         cycle = config.action_steps + 1
@@ -267,45 +267,34 @@ class Trainer:
             if branching
             else None
         )
+        clip = config.optimizer.clip if config.optimizer.minibatches > 1 else None
         batch = rollout(
-            self.game, self.agents.policy, self.agents.coordination, self.counter, save_turns=save
+            self.game,
+            self.agents.policy,
+            self.agents.coordination,
+            self.counter,
+            save_turns=save,
+            log_probs=clip is not None,
         )
         collected = time.perf_counter()
         record = self._statistics(batch)
-        losses: list[torch.Tensor] = []
-        if bid_step and branching:
+        pairs = None
+        if branching:
             pairs = self._branches.collect(
                 batch, self.agents.policy, self.agents.coordination, config.bids, self.counter
             )
             record["pairs"] = {**pairs.counts, **pairs.shares}
-            if len(pairs.agents):
-                loss, statistics = preference_loss(pairs, self.agents.policy, self.counter)
-                losses.append(config.bids.coefficient * loss)
-                record["pairs"] |= statistics
-                record["loss_preference"] = float(loss.detach())
         branched = time.perf_counter()
-        credit, advantage, team_advantage = self._advantages(batch, losses)
-        if bid_step:
-            team, statistics = self._team_loss(batch, team_advantage)
-            record |= statistics
-            if team is not None:
-                losses.append(config.bids.coefficient * team)
-                record["loss_bid"] = float(team.detach())
-        if action_step:
-            loss, statistics = action_loss(
-                batch,
-                self.agents.policy,
-                self.agents.coordination,
-                credit,
-                advantage,
-                config.action.entropy,
-                self.counter,
-            )
-            losses.append(loss)
-            record["loss_action"] = float(loss.detach())
-            record["credit"] = statistics
-        if losses:
-            record["grad_norm"] = self._update(losses)
+        reports = []
+        for worlds in self._minibatches():
+            whole = len(worlds) == config.num_envs
+            part = batch if whole else batch.of_worlds(worlds)
+            own_pairs = pairs if pairs is None or whole else pairs.of_worlds(worlds)
+            reports.append(self._learn(part, own_pairs, action_step, bid_step, clip))
+        learned_from = _mean(reports)
+        if pairs is not None:
+            record["pairs"] |= learned_from.pop("pairs", {})
+        record |= learned_from
         state.step += 1
         state.turns += batch.num_turns
         state.episodes += config.num_envs
@@ -321,6 +310,66 @@ class Trainer:
             "seconds_update": time.perf_counter() - branched,
         }
         return record
+
+    def _minibatches(self) -> list[NDArray[np.int64]]:
+        """Worlds of the batch, one array for each update."""
+        count = self.config.optimizer.minibatches
+        return [np.arange(i, self.config.num_envs, count) for i in range(count)]
+
+    def _learn(
+        self,
+        batch: Batch,
+        pairs: Pairs | None,
+        action_step: bool,
+        bid_step: bool,
+        clip: float | None,
+    ) -> dict[str, Any]:
+        """One update from some episodes; returns its part of the record for the log."""
+        config, agents = self.config, self.agents
+        record: dict[str, Any] = {}
+        losses: list[torch.Tensor] = []
+        if pairs is not None and len(pairs.agents):
+            loss, statistics = preference_loss(pairs, agents.policy, self.counter)
+            losses.append(config.bids.coefficient * loss)
+            record |= {"pairs": statistics, "loss_preference": float(loss.detach())}
+        credit, advantage, team_advantage = self._advantages(batch, losses)
+        if bid_step and self._learns_choices:
+            chosen, statistics = choice_loss(
+                batch,
+                agents.policy,
+                agents.coordination,
+                team_advantage,
+                config.bids.entropy,
+                self.counter,
+                clip,
+            )
+            record |= statistics
+            if chosen is not None:
+                losses.append(config.bids.coefficient * chosen)
+                record["loss_bid"] = float(chosen.detach())
+        if action_step:
+            loss, statistics = action_loss(
+                batch,
+                agents.policy,
+                agents.coordination,
+                credit,
+                advantage,
+                config.action.entropy,
+                self.counter,
+                clip,
+            )
+            losses.append(loss)
+            record |= {"loss_action": float(loss.detach()), "credit": statistics}
+        if losses:
+            record["grad_norm"] = self._update(losses)
+        return record
+
+    @property
+    def _learns_choices(self) -> bool:
+        """Whether who acts is learned by policy gradient."""
+        if self.config.coordination == "learned":
+            return self.config.bids.kind in ("policy_gradient", "both")
+        return self.agents.coordination.module is not None
 
     def _advantages(
         self, batch: Batch, losses: list[torch.Tensor]
@@ -346,25 +395,6 @@ class Trainer:
         agents = self.agents.policy.num_agents
         own = advantages(config, credit, batch.winners, batch.active, agents, values)
         return credit, own, team
-
-    def _team_loss(
-        self, batch: Batch, advantage: NDArray[np.float64]
-    ) -> tuple[torch.Tensor | None, dict[str, float]]:
-        """Policy gradient on the choice of the actor: bids, or the strategy's own parameters.
-
-        Returns:
-            The loss, None if there is nothing to learn; and statistics for the log.
-        """
-        config = self.config.bids
-        strategy = self.agents.coordination
-        learned = self.config.coordination == "learned"
-        if learned and config.kind not in ("policy_gradient", "both"):
-            return None, {}
-        if not learned and strategy.module is None:
-            return None, {}
-        if learned:
-            return bid_gradient_loss(batch, self.agents.policy, advantage, config, self.counter)
-        return strategy.loss(batch, advantage, config.entropy, self.counter), {}
 
     def _update(self, losses: list[torch.Tensor]) -> float:
         config = self.config.optimizer
@@ -508,6 +538,18 @@ def clip_per_agent(parameters: Mapping[str, torch.nn.Parameter], limit: float) -
         for gradient in gradients:
             gradient.mul_(scale.view(-1, *([1] * (gradient.dim() - 1))))
     return float(largest)
+
+
+def _mean(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Mean of each entry over the updates that report it; nested records are kept."""
+    if len(reports) == 1:
+        return dict(reports[0])
+    merged: dict[str, Any] = {}
+    for name in dict.fromkeys(name for report in reports for name in report):
+        values = [report[name] for report in reports if name in report]
+        nested = isinstance(values[0], Mapping)
+        merged[name] = _mean(values) if nested else float(np.mean(values))
+    return merged
 
 
 def _progress(state: dict[str, Any], path: Path) -> Progress:

@@ -1,4 +1,4 @@
-"""The losses: REINFORCE for acting, Bradley-Terry or REINFORCE for bidding."""
+"""The losses: REINFORCE for acting and for who acts, Bradley-Terry for bidding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from mpt_train.branches import Pairs
-from mpt_train.config import BidLearning
 from mpt_train.coordination.base import Coordination
 from mpt_train.flops import BACKWARD, FlopCounter
 from mpt_train.policy import SwarmPolicy, masked_log_softmax
@@ -24,6 +23,7 @@ def action_loss(
     advantage: NDArray[np.float64],
     entropy_weight: float,
     counter: FlopCounter,
+    clip: float | None = None,
 ) -> tuple[Tensor, dict[str, float]]:
     """REINFORCE on the actions of the turns each agent acted in.
 
@@ -32,11 +32,12 @@ def action_loss(
 
     Args:
         batch: recorded episodes.
-        policy, coordination: as they were when the batch was collected.
+        policy, coordination: to learn; the coordination also refines actions.
         credit: ``(T, N)`` credit of the actors, for the statistics.
         advantage: ``(T, N)`` what multiplies the log-probabilities.
         entropy_weight: of an entropy bonus.
         counter: operations of the update.
+        clip: see `surrogate`; the batch must hold the actions' log-probabilities then.
 
     Returns:
         The loss, and statistics of the credit per role.
@@ -55,7 +56,8 @@ def action_loss(
         log_probs = masked_log_softmax(logits, torch.from_numpy(batch.masks[where]))
         chosen = log_probs.gather(1, torch.from_numpy(batch.actions[where])[:, None])[:, 0]
         weight = torch.from_numpy(advantage[where].astype(np.float32))
-        total = total - (chosen * weight).mean()
+        old = None if clip is None else torch.from_numpy(batch.log_probs[where])
+        total = total + surrogate(chosen, weight, old, clip)
         entropy = -(log_probs.exp() * log_probs).sum(-1).mean()
         entropies.append(float(entropy.detach()))
         if entropy_weight:
@@ -92,68 +94,73 @@ def preference_loss(
     return total, {"pair_accuracy": correct / count if count else float("nan")}
 
 
-def bid_gradient_loss(
+def choice_loss(
     batch: Batch,
     policy: SwarmPolicy,
+    coordination: Coordination,
     advantage: NDArray[np.float64],
-    config: BidLearning,
+    entropy_weight: float,
     counter: FlopCounter,
-) -> tuple[Tensor, dict[str, float]]:
-    """REINFORCE on bids with the team's advantage of the turn, ``(T, N)``.
+    clip: float | None = None,
+) -> tuple[Tensor | None, dict[str, float]]:
+    """REINFORCE on who acts, with the team's advantage of the turn.
 
-    The estimator "sampled" weighs the log-probability of every present agent's own bid, "marginal"
-    that of the auction's outcome (`outcome_log_prob`).
+    What is learned is up to the strategy: the agents' bids in the market, a router's network, the
+    judges of Graph-of-Agents.
+
+    Args:
+        batch: recorded episodes.
+        policy, coordination: to learn.
+        advantage: ``(T, N)`` team advantage of each turn.
+        entropy_weight: of an entropy bonus.
+        counter: operations of the update.
+        clip: see `surrogate`.
+
+    Returns:
+        The loss, None if the strategy learns nothing; and the entropy of its choices.
+
+    Raises:
+        ValueError: the strategy does not record what it draws from, and ``clip`` needs it.
     """
-    where = batch.active
-    rows = batch.rows_of_all(where)
-    logits, _ = policy.bid_logits(rows)
-    log_probs = torch.log_softmax(logits, dim=-1)
-    present = torch.from_numpy(batch.present[where].T.copy())
+    where = coordination.chosen(batch)
+    logits = coordination.choice_logits(policy, batch, where, counter)
+    if logits is None:
+        return None, {}
+    log_prob, entropy = coordination.choice_log_prob(logits, batch, where)
+    old = None
+    if clip is not None:
+        if batch.choice_logits is None:
+            raise ValueError(
+                f"the strategy {coordination.name!r} does not record what it draws from: leave it "
+                "in context.choice_logits, or use --optimizer.minibatches 1"
+            )
+        recorded = torch.from_numpy(batch.choice_logits[where])
+        old, _ = coordination.choice_log_prob(recorded, batch, where)
     weight = torch.from_numpy(advantage[where].astype(np.float32))
-    counter.add("update_bid", (1 + BACKWARD) * policy.bid_flop * int(present.sum()))
-    if config.estimator == "marginal":
-        winners = torch.from_numpy(batch.winners[where])
-        loss = -(outcome_log_prob(log_probs, present, winners) * weight).mean()
-    else:
-        levels = torch.from_numpy(batch.bids[where].T.copy())
-        chosen = log_probs.gather(2, levels[:, :, None])[:, :, 0]
-        loss = -(chosen * weight * present).sum(0).mean()
-    entropy = (-(log_probs.exp() * log_probs).sum(-1) * present).sum() / present.sum()
-    if config.entropy:
-        loss = loss - config.entropy * entropy
+    loss = surrogate(log_prob, weight, old, clip)
+    if entropy_weight:
+        loss = loss - entropy_weight * entropy
     return loss, {"bid_entropy": float(entropy.detach())}
 
 
-def outcome_log_prob(log_probs: Tensor, present: Tensor, winners: Tensor) -> Tensor:
-    """Log-probability of each auction's outcome, over all bids that could have been drawn.
+def surrogate(
+    log_prob: Tensor, weight: Tensor, old: Tensor | None = None, clip: float | None = None
+) -> Tensor:
+    """The loss whose gradient is that of REINFORCE; clipped where the policy has moved on.
 
-    With independent bids, agent w wins at level l with probability p_w(l) times the integral over
-    u in [0, 1] of prod_{j != w} (P_j(bid < l) + u p_j(l)), where u is w's rank among equal bids
-    (ties are broken uniformly). The integrand is a polynomial in u of degree A - 1, which
-    Gauss-Legendre quadrature integrates exactly. Nobody wins if all bid level 0.
+    A batch that serves several updates is played by an older policy from the second one on. Then
+    the ratio of the two probabilities takes the place of the log-probability, and what would move
+    it beyond ``1 - clip`` or ``1 + clip`` does not count (PPO, Schulman et al., 2017).
 
     Args:
-        log_probs: ``(A, n, L)`` of each agent's bid.
-        present: ``bool (A, n)``; who is absent bids level 0.
-        winners: ``int64 (n,)``, -1 where the turn was skipped.
-
-    Returns:
-        ``(n,)``.
+        log_prob: ``(n,)`` of what was done, under the present parameters.
+        weight: ``(n,)`` advantages.
+        old: ``(n,)`` log-probabilities of the policy that did it.
+        clip: None: plain REINFORCE.
     """
-    agents, _, levels = log_probs.shape
-    silent = torch.zeros(levels)
-    silent[0] = 1.0
-    probs = torch.where(present[:, :, None], log_probs.exp(), silent)
-    below = probs.cumsum(-1) - probs
-    nodes, node_weights = np.polynomial.legendre.leggauss((agents + 1) // 2)
-    skipped = torch.where(present[:, :, None], log_probs, torch.zeros(()))[:, :, 0].sum(0)
-    index = winners.clamp_min(0)
-    own = torch.nn.functional.one_hot(index, agents).T.bool()
-    own_probs = probs[index, torch.arange(len(index)), 1:]
-    win = torch.zeros_like(own_probs)
-    for node, node_weight in zip((nodes + 1) / 2, node_weights / 2, strict=True):
-        factors = below[:, :, 1:] + float(node) * probs[:, :, 1:]
-        others = torch.where(own[:, :, None], torch.ones(()), factors)
-        win = win + float(node_weight) * others.prod(0)
-    won = torch.log((own_probs * win).sum(-1).clamp_min(1e-12))
-    return torch.where(winners >= 0, won, skipped)
+    if clip is None:
+        return -(log_prob * weight).mean()
+    assert old is not None
+    ratio = (log_prob - old).exp()
+    clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
+    return -torch.minimum(ratio * weight, clipped * weight).mean()

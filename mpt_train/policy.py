@@ -165,6 +165,34 @@ def sample_rows(
     return out
 
 
+@kernel
+def _log_prob(logits, mask, actions, out):  # type: ignore[no-untyped-def]
+    for row in range(logits.shape[0]):
+        if actions[row] < 0:
+            continue
+        top = -np.inf
+        for k in range(logits.shape[1]):
+            if mask[row, k] and logits[row, k] > top:
+                top = logits[row, k]
+        total = 0.0
+        for k in range(logits.shape[1]):
+            if mask[row, k]:
+                total += np.exp(logits[row, k] - top)
+        out[row] = logits[row, actions[row]] - top - np.log(total)
+
+
+def log_prob_rows(
+    logits: NDArray[np.float32], mask: NDArray[np.bool_], actions: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Log-probability of ``actions: (N,)`` under ``softmax(logits)`` over legal entries.
+
+    Rows whose action is -1 hold 0.
+    """
+    out = np.zeros(logits.shape[0], np.float32)
+    _log_prob(logits, mask, actions, out)
+    return out
+
+
 def sample_all(
     logits: NDArray[np.float32],
     keys: NDArray[np.uint64],

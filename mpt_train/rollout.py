@@ -7,6 +7,7 @@ seeds, the parameters and a salt.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mpt_train.flops import FlopCounter
-from mpt_train.policy import SwarmPolicy, sample_rows
+from mpt_train.policy import SwarmPolicy, log_prob_rows, sample_rows
 from wrappers.bid_then_act import GameSnapshot
 from wrappers.errors import TaskError
 from wrappers.rng import STREAM_BRANCH, STREAM_POLICY_ACTION, hash4
@@ -42,6 +43,8 @@ class TurnContext:
         features: the strategy may leave the action features ``(A, n, H)`` of `bid_logits` here.
         messages: the strategy may leave what agents told each other, ``float32 (n, M)``; it is
             recorded and given back to `Coordination.refine`.
+        choice_logits: a strategy that learns leaves what its choice was drawn from, ``float32
+            (n, ...)``; it is recorded and given back to `Coordination.choice_log_prob`.
     """
 
     policy: SwarmPolicy
@@ -56,6 +59,7 @@ class TurnContext:
     part: str
     features: Tensor | None = None
     messages: Tensor | None = None
+    choice_logits: Tensor | None = None
 
     def observation_of(self, agent: int) -> Tensor:
         """The agent's observations, ``(n, D)``."""
@@ -79,6 +83,8 @@ class Batch:
         metrics: ``(N, M)`` at the end of each episode, columns `metric_names`.
         saved: snapshots taken on request, as ``(turn, world, snapshot)``.
         messages: ``float32 (T, N, M)`` or None.
+        choice_logits: what the strategy's choices were drawn from, ``float32 (T, N, ...)`` or None.
+        log_probs: of the actions when they were drawn, ``float32 (T, N)``, if they were asked for.
     """
 
     shared: bool
@@ -100,6 +106,8 @@ class Batch:
     max_turns: int
     saved: list[tuple[int, int, GameSnapshot]] = field(default_factory=list)
     messages: NDArray[np.float32] | None = None
+    choice_logits: NDArray[np.float32] | None = None
+    log_probs: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
 
     @classmethod
     def empty(
@@ -154,6 +162,23 @@ class Batch:
         result: NDArray[np.float64] = self.rewards.sum(axis=0)
         return result
 
+    def of_worlds(self, worlds: NDArray[np.int64]) -> Batch:
+        """The episodes of some worlds only (without snapshots)."""
+        observations = self.observations[..., worlds, :]
+        by_turn = {
+            name: value[:, worlds]
+            for name in _BY_TURN
+            if (value := getattr(self, name)) is not None and value.size
+        }
+        return dataclasses.replace(
+            self,
+            observations=observations,
+            keys=self.keys[worlds],
+            metrics=self.metrics[worlds],
+            saved=[],
+            **by_turn,
+        )
+
     def rows_of(self, agent: int, where: NDArray[np.bool_]) -> Tensor:
         """The agent's observations where ``where: bool (T, N)``, as ``(n, D)``."""
         source = self.observations if self.shared else self.observations[agent]
@@ -168,6 +193,24 @@ class Batch:
     def metric(self, name: str) -> NDArray[np.float64]:
         """One metric of each episode, ``(N,)``."""
         return self.metrics[:, self.metric_names.index(name)]
+
+
+_BY_TURN = (
+    "masks",
+    "active",
+    "present",
+    "bids",
+    "winning_bids",
+    "winners",
+    "runners_up",
+    "actions",
+    "rewards",
+    "illegal",
+    "messages",
+    "choice_logits",
+    "log_probs",
+)
+"""Fields of a `Batch` whose first two dimensions are turn and world."""
 
 
 def stack_observations(
@@ -215,6 +258,7 @@ def rollout(
     first_bids: NDArray[np.int64] | None = None,
     save_turns: NDArray[np.bool_] | None = None,
     salt: int = 0,
+    log_probs: bool = False,
 ) -> Batch:
     """Play every active world of ``game`` to the end of its episode.
 
@@ -226,6 +270,7 @@ def rollout(
         first_bids: bid levels ``(N, A)`` for the first turn instead of the strategy's.
         save_turns: ``bool (max_turns, N)``: where to take snapshots before the auction.
         salt: changes the policies' noise, not the worlds' (repeated evaluations).
+        log_probs: record the log-probability of each action.
 
     Returns:
         The episodes; turn 0 is the first one played here.
@@ -237,6 +282,8 @@ def rollout(
     keys = salted(game.keys.copy(), salt)
     horizon = int(game.max_turns - game.turn[game.active].min()) if game.active.any() else 0
     batch = Batch.empty(game, horizon, width, k, keys)
+    if log_probs:
+        batch.log_probs = np.zeros((horizon, n), np.float32)
     step = 0
     while game.active.any():
         rows = np.flatnonzero(game.active)
@@ -269,7 +316,7 @@ def rollout(
                 (step, int(w), s) for w, s in zip(chosen.tolist(), snapshots, strict=True)
             ]
         auction = game.auction(bids)
-        actions, legal = _act(context, coordination, auction.winners[rows], counter)
+        actions, legal, logits = _act(context, coordination, auction.winners[rows], counter)
         full_actions = np.zeros(n, np.int64)
         full_actions[rows] = np.maximum(actions, 0)
         result = game.act(full_actions)
@@ -289,16 +336,33 @@ def rollout(
         batch.actions[step, rows] = actions
         batch.rewards[step] = result.rewards
         batch.illegal[step] = result.illegal
-        if context.messages is not None:
-            if batch.messages is None:
-                size = context.messages.shape[1]
-                batch.messages = np.zeros((horizon, n, size), np.float32)
-            batch.messages[step, rows] = context.messages.numpy()
+        if log_probs:
+            batch.log_probs[step, rows] = log_prob_rows(logits, legal, actions)
+        batch.messages = _record(batch.messages, context.messages, (horizon, n), step, rows)
+        batch.choice_logits = _record(
+            batch.choice_logits, context.choice_logits, (horizon, n), step, rows
+        )
         step += 1
     batch.metrics = game.metrics()
     batch.metric_names = game.metric_names
     check_observations(batch, game)
     return batch
+
+
+def _record(
+    record: NDArray[np.float32] | None,
+    values: Tensor | None,
+    shape: tuple[int, int],
+    step: int,
+    rows: NDArray[np.int64],
+) -> NDArray[np.float32] | None:
+    """Keep what a strategy has left in a turn's context, if it has."""
+    if values is None:
+        return record
+    if record is None:
+        record = np.zeros((*shape, *values.shape[1:]), np.float32)
+    record[step, rows] = values.numpy()
+    return record
 
 
 def check_observations(batch: Batch, game: VectorGame) -> None:
@@ -330,8 +394,8 @@ def _act(
     coordination: Coordination,
     winners: NDArray[np.int64],
     counter: FlopCounter,
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Actions of the winners, ``(n,)``, -1 where the turn is skipped; and their masks."""
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.float32]]:
+    """Actions of the winners, ``(n,)``, -1 where the turn is skipped; their masks and logits."""
     policy = context.policy
     rows = np.arange(len(winners))
     masks = context.masks[0] if policy.num_agents == 1 else np.stack(context.masks)[winners, rows]
@@ -361,7 +425,7 @@ def _act(
             logits[mine] = own.numpy()
     actions = sample_rows(logits, masks, context.keys, context.turns, STREAM_POLICY_ACTION, winners)
     actions[winners < 0] = -1
-    return actions, masks
+    return actions, masks, logits
 
 
 def participation(batch: Batch, bins: int = 12) -> dict[str, list[float]]:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from mpt_train.config import TrainConfig
 from mpt_train.flops import FlopCounter
+from mpt_train.policy import SwarmPolicy
 from mpt_train.rollout import Batch, TurnContext
 
 
@@ -29,7 +30,7 @@ class Coordination(abc.ABC):
 
     name: str
     module: nn.Module | None = None
-    """Parameters of the strategy's own; trained by `loss`, saved in checkpoints."""
+    """Parameters of the strategy's own; learned by REINFORCE on `choice_log_prob`, and saved."""
 
     @abc.abstractmethod
     def bids(self, context: TurnContext) -> NDArray[np.int64]:
@@ -39,18 +40,37 @@ class Coordination(abc.ABC):
         """The agent's action logits ``(n, K)`` in the light of ``context.messages`` rows."""
         return logits
 
-    def loss(
-        self, batch: Batch, advantage: NDArray[np.float64], entropy: float, counter: FlopCounter
+    def chosen(self, batch: Batch) -> NDArray[np.bool_]:
+        """Turns ``bool (T, N)`` in which the strategy made a choice to learn from."""
+        return batch.acted
+
+    def choice_logits(
+        self, policy: SwarmPolicy, batch: Batch, where: NDArray[np.bool_], counter: FlopCounter
     ) -> Tensor | None:
-        """REINFORCE loss of the strategy's own choices; None if it has nothing to learn.
+        """What the choices of the turns ``where`` would be drawn from under present parameters.
 
         Args:
+            policy: the agents.
             batch: recorded episodes.
-            advantage: ``(T, N)`` team advantage of each turn.
-            entropy: weight of an entropy bonus.
-            counter: operations of the update.
+            where: n turns, ``bool (T, N)``.
+            counter: operations, with those of the backward pass.
+
+        Returns:
+            ``float32 (n, ...)``, as `bids` leaves in ``context.choice_logits``; None if there is
+            nothing to learn.
         """
         return None
+
+    def choice_log_prob(
+        self, logits: Tensor, batch: Batch, where: NDArray[np.bool_]
+    ) -> tuple[Tensor, Tensor]:
+        """Log-probability ``(n,)`` of what was chosen, and the mean entropy of the choices.
+
+        Args:
+            logits: of `choice_logits`, or those recorded.
+            batch, where: as there.
+        """
+        raise NotImplementedError(f"{type(self).__name__} learns nothing")
 
     def cold_start_loss(
         self, policy_rows: Tensor, winners: Tensor, counter: FlopCounter

@@ -39,7 +39,7 @@ from mpt_train.config import TrainConfig
 from mpt_train.coordination.base import Coordination, Shape, one_hot_bids, register
 from mpt_train.flops import FlopCounter
 from mpt_train.networks import StackedLinear, StackedMLP
-from mpt_train.policy import masked_log_softmax, sample_rows
+from mpt_train.policy import NEGATIVE, SwarmPolicy, masked_log_softmax, sample_rows
 from mpt_train.rollout import Batch, TurnContext
 from wrappers.rng import STREAM_COORDINATION, STREAM_POLICY_ACTION, hash_rows
 
@@ -107,7 +107,11 @@ class GraphOfAgents(Coordination):
         alive = nodes & (confidence >= MIN_CONFIDENCE)
         alive = np.where(alive.any(axis=1, keepdims=True), alive, nodes)
         if self.judges is not None:
-            scores = self._judged(context.observations, torch.from_numpy(alive)).exp()
+            judged = self._judged(context.observations, torch.from_numpy(alive))
+            context.choice_logits = (SHARPNESS * judged).masked_fill(
+                ~torch.from_numpy(alive), NEGATIVE
+            )
+            scores = judged.exp()
         else:
             weights = torch.from_numpy(np.where(alive, confidence, 0.0))
             scores = weights / weights.sum(dim=1, keepdim=True).clamp_min(1e-9)
@@ -170,28 +174,26 @@ class GraphOfAgents(Coordination):
         mean = (log_probs.exp() * weights).sum(1) / weights.sum(1).clamp_min(1.0)
         return torch.log(mean.clamp_min(1e-9))
 
-    def loss(
-        self, batch: Batch, advantage: NDArray[np.float64], entropy: float, counter: FlopCounter
+    def choice_logits(
+        self, policy: SwarmPolicy, batch: Batch, where: NDArray[np.bool_], counter: FlopCounter
     ) -> Tensor | None:
-        """Minus log of the committee's score of the chosen agent times the team's advantage."""
+        """The committee's scores ``(n, A)``; `NEGATIVE` for agents that took no part."""
         if self.judges is None:
             return None
-        where = batch.acted
-        rows = batch.rows_of_all(where)
-        turns, worlds = np.nonzero(where)
-        nodes = torch.from_numpy(
-            self._nodes(batch.present[where], batch.keys[worlds], turns.astype(np.int64))
-        )
-        scores = SHARPNESS * self._judged(rows, nodes)
-        log_scores = masked_log_softmax(scores, nodes)
-        chosen = log_scores.gather(1, torch.from_numpy(batch.winners[where])[:, None])[:, 0]
-        weight = torch.from_numpy(advantage[where].astype(np.float32))
+        assert batch.choice_logits is not None
+        alive = torch.from_numpy(batch.choice_logits[where] > NEGATIVE)
         cost = (1 + flops.BACKWARD) * self._judge_flop * self._agents
-        counter.add("update_bid", cost * len(weight))
-        loss = -(chosen * weight).mean()
-        if entropy:
-            loss = loss + entropy * (log_scores.exp() * log_scores).sum(-1).mean()
-        return loss
+        counter.add("update_bid", cost * len(alive))
+        scores = self._judged(batch.rows_of_all(where), alive)
+        return (SHARPNESS * scores).masked_fill(~alive, NEGATIVE)
+
+    def choice_log_prob(
+        self, logits: Tensor, batch: Batch, where: NDArray[np.bool_]
+    ) -> tuple[Tensor, Tensor]:
+        """Of the agent that acted."""
+        log_probs = torch.log_softmax(logits, dim=-1)
+        chosen = log_probs.gather(1, torch.from_numpy(batch.winners[where])[:, None])[:, 0]
+        return chosen, -(log_probs.exp() * log_probs).sum(-1).mean()
 
     def cold_start_loss(
         self, policy_rows: Tensor, winners: Tensor, counter: FlopCounter

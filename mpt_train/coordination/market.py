@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from mpt_train.coordination.base import Coordination, register
-from mpt_train.policy import sample_all
-from mpt_train.rollout import TurnContext
+from mpt_train.flops import BACKWARD, FlopCounter
+from mpt_train.outcome import outcome_log_prob
+from mpt_train.policy import SwarmPolicy, sample_all
+from mpt_train.rollout import Batch, TurnContext
 from wrappers.rng import STREAM_POLICY_BID
 
 
 class LearnedBids(Coordination):
-    """Bids sampled from each present agent's bid distribution."""
+    """Bids sampled from each present agent's bid distribution.
+
+    Args:
+        estimator: what the policy gradient differentiates, see `BidLearning`.
+    """
 
     name = "learned"
+
+    def __init__(self, estimator: Literal["sampled", "marginal"] = "marginal") -> None:
+        self._estimator = estimator
 
     def bids(self, context: TurnContext) -> NDArray[np.int64]:
         """One forward pass per present agent and turn."""
@@ -26,9 +39,39 @@ class LearnedBids(Coordination):
         logits, context.features = policy.bid_logits(context.observations)
         levels = sample_all(logits.numpy(), context.keys, context.turns, STREAM_POLICY_BID)
         levels[~context.present] = 0
+        context.choice_logits = logits.permute(1, 0, 2)
         cost = policy.bid_flop * int(context.present.sum())
         context.counter.add(context.part + "_bid", cost)
         return levels
 
+    def chosen(self, batch: Batch) -> NDArray[np.bool_]:
+        """Every turn: a skipped one is an outcome of the bids, too."""
+        return batch.active
 
-register("learned", lambda config, shape: LearnedBids())
+    def choice_logits(
+        self, policy: SwarmPolicy, batch: Batch, where: NDArray[np.bool_], counter: FlopCounter
+    ) -> Tensor:
+        """Bid logits ``(n, A, L)``."""
+        logits, _ = policy.bid_logits(batch.rows_of_all(where))
+        counter.add(
+            "update_bid", (1 + BACKWARD) * policy.bid_flop * int(batch.present[where].sum())
+        )
+        return logits.permute(1, 0, 2)
+
+    def choice_log_prob(
+        self, logits: Tensor, batch: Batch, where: NDArray[np.bool_]
+    ) -> tuple[Tensor, Tensor]:
+        """Of the auction's outcome ("marginal"), or of all present agents' own bids ("sampled")."""
+        log_probs = torch.log_softmax(logits.permute(1, 0, 2), dim=-1)
+        present = torch.from_numpy(batch.present[where].T.copy())
+        if self._estimator == "marginal":
+            winners = torch.from_numpy(batch.winners[where])
+            chosen = outcome_log_prob(log_probs, present, winners)
+        else:
+            levels = torch.from_numpy(batch.bids[where].T.copy())
+            chosen = (log_probs.gather(2, levels[:, :, None])[:, :, 0] * present).sum(0)
+        entropy = (-(log_probs.exp() * log_probs).sum(-1) * present).sum() / present.sum()
+        return chosen, entropy
+
+
+register("learned", lambda config, shape: LearnedBids(config.bids.estimator))

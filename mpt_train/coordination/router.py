@@ -20,7 +20,7 @@ from mpt_train.coordination.base import (
 )
 from mpt_train.flops import FlopCounter
 from mpt_train.networks import StackedMLP
-from mpt_train.policy import masked_log_softmax, sample_rows
+from mpt_train.policy import SwarmPolicy, masked_log_softmax, sample_rows
 from mpt_train.rollout import Batch, TurnContext
 from wrappers.rng import STREAM_COORDINATION
 
@@ -51,24 +51,26 @@ class Router(Coordination):
             logits, context.present, context.keys, context.turns, STREAM_COORDINATION, 0
         )
         context.counter.add(context.part + "_bid", self._flop * len(winners))
+        context.choice_logits = torch.from_numpy(logits)
         return one_hot_bids(
             np.where(anyone, winners, -1), context.present.shape[1], context.num_levels
         )
 
-    def loss(
-        self, batch: Batch, advantage: NDArray[np.float64], entropy: float, counter: FlopCounter
-    ) -> Tensor | None:
-        """Minus log-probability of the chosen agent times the team's advantage."""
-        where = batch.acted
+    def choice_logits(
+        self, policy: SwarmPolicy, batch: Batch, where: NDArray[np.bool_], counter: FlopCounter
+    ) -> Tensor:
+        """Logits ``(n, A)`` of the agents."""
         logits = self.network.one(0, central_rows(batch, where))
+        counter.add("update_bid", (1 + flops.BACKWARD) * self._flop * len(logits))
+        return logits
+
+    def choice_log_prob(
+        self, logits: Tensor, batch: Batch, where: NDArray[np.bool_]
+    ) -> tuple[Tensor, Tensor]:
+        """Of the agent that acted, among those present."""
         log_probs = masked_log_softmax(logits, torch.from_numpy(batch.present[where]))
         chosen = log_probs.gather(1, torch.from_numpy(batch.winners[where])[:, None])[:, 0]
-        weight = torch.from_numpy(advantage[where].astype(np.float32))
-        counter.add("update_bid", (1 + flops.BACKWARD) * self._flop * len(weight))
-        loss = -(chosen * weight).mean()
-        if entropy:
-            loss = loss + entropy * (log_probs.exp() * log_probs).sum(-1).mean()
-        return loss
+        return chosen, -(log_probs.exp() * log_probs).sum(-1).mean()
 
     def cold_start_loss(
         self, policy_rows: Tensor, winners: Tensor, counter: FlopCounter

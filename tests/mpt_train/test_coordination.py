@@ -10,6 +10,7 @@ import torch
 
 from mpt_train import coordination
 from mpt_train.agents import build_agents
+from mpt_train.config import OptimizerConfig
 from mpt_train.coordination.base import (
     Coordination,
     Shape,
@@ -97,7 +98,7 @@ def test_graph_of_agents_without_judges_prefers_the_confident() -> None:
     shares = np.bincount(chosen, minlength=3) / 4000
     # Confidences 1/4, 1, 1/4 to the fourth power.
     np.testing.assert_allclose(shares, [1 / 258, 256 / 258, 1 / 258], atol=0.006)
-    assert strategy.loss is not None and moment.messages is None
+    assert moment.choice_logits is None and moment.messages is None, "it learns nothing"
     policy = moment.policy
     expected = 4000 * 3 * (policy.act_flop + 2 * 3 * 4 * 4)
     assert moment.counter.parts["rollout_act"] == expected
@@ -151,11 +152,13 @@ def test_a_learned_strategy_of_ones_own_trains_with_an_ordinary_module() -> None
             pick = np.full(len(moment.turns), int(self._logits(1).argmax()))
             return one_hot_bids(pick, moment.policy.num_agents, moment.num_levels)
 
-        def loss(self, batch, advantage, entropy, counter):  # type: ignore[no-untyped-def]
-            where = batch.acted
-            log_probs = torch.log_softmax(self._logits(int(where.sum())), dim=-1)
+        def choice_logits(self, policy, batch, where, counter):  # type: ignore[no-untyped-def]
+            return self._logits(int(where.sum()))
+
+        def choice_log_prob(self, logits, batch, where):  # type: ignore[no-untyped-def]
+            log_probs = torch.log_softmax(logits, dim=-1)
             chosen = log_probs.gather(1, torch.from_numpy(batch.winners[where])[:, None])[:, 0]
-            return -(chosen * torch.from_numpy(advantage[where]).float()).mean()
+            return chosen, -(log_probs.exp() * log_probs).sum(-1).mean()
 
     coordination.register("bandit", lambda config, shape: Bandit(shape.num_agents))
     trainer = Trainer(tiny("router", coordination="bandit"))
@@ -163,6 +166,9 @@ def test_a_learned_strategy_of_ones_own_trains_with_an_ordinary_module() -> None
     trainer.step()
     after = list(trainer.agents.coordination.module.parameters())
     assert not all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+    clipped = OptimizerConfig(minibatches=2)
+    with pytest.raises(ValueError, match=r"leave it in context\.choice_logits"):
+        Trainer(tiny("router", coordination="bandit", optimizer=clipped)).step()
 
 
 def test_a_strategy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,7 +169,7 @@ def test_the_norm_of_a_gradient_tells(value: float) -> None:
 WRONG: dict[str, tuple[Any, ...]] = {
     "seed": (-1, 1 << 18, "three", None, 1.5j),
     "budget_gflop": (0, -1, math.nan, math.inf, "much"),
-    "num_envs": (0, -4),
+    "num_envs": (0, -4, 1.5),
     "action_steps": (-1,),
     "checkpoint_every": (0,),
     "network.hidden": ((), (0,), (8, -1), ("a",)),
@@ -191,6 +191,8 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "bids.coefficient": (math.nan,),
     "optimizer.learning_rate": (0.0, -1.0, math.nan),
     "optimizer.max_grad_norm": (0.0, -1.0, math.nan),
+    "optimizer.minibatches": (0, -1, 9, 1.5),
+    "optimizer.clip": (0.0, 1.5, math.nan),
     "eval.worlds": (0,),
     "eval.repeats": (0,),
     "eval.curve_points": (-1,),
