@@ -1,0 +1,219 @@
+"""R2R in continuous environments as a source of episodes (`sources.EpisodeSource`).
+
+The instruction, start pose, goal and ground truth of each episode are those of the user's files
+(`episodes`); the place to walk in is built from the scan's connectivity graph (`connectivity`).
+Nothing is known of what stands in a scene, so its things and rooms are None.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections import OrderedDict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpt_envs.navigation import connectivity
+from mpt_envs.navigation.connectivity import GRAPHS_HOW_TO, Graph, build_space, load_graph
+from mpt_envs.navigation.episodes import (
+    EpisodeDataError,
+    EpisodeSet,
+    R2REpisode,
+    data_folder,
+    load_split,
+)
+from mpt_envs.navigation.sources import Episode, Scene
+
+FIELD_BYTES: Final = 256 * 2**20
+"""Distance fields that a source keeps, in bytes; the least recently used one goes first."""
+
+_GRAPH_FOLDERS: Final = ("graphs", "connectivity", "connectivity_graphs")
+
+
+def graph_folder(data: Path, graphs: str | os.PathLike[str] | None) -> Path:
+    """The folder of the connectivity graphs: the keyword's, or one beside the episodes.
+
+    Raises:
+        EpisodeDataError: there is none.
+    """
+    places = [data / n for n in _GRAPH_FOLDERS] if graphs is None else [Path(graphs).expanduser()]
+    for place in places:
+        if place.is_dir():
+            return place
+    if graphs is not None:
+        raise EpisodeDataError(f"graphs={str(graphs)!r} is not a folder. {GRAPHS_HOW_TO}")
+    raise EpisodeDataError(f"there are no connectivity graphs in {data}. {GRAPHS_HOW_TO}")
+
+
+class R2RSource:
+    """The episodes of one split on the connectivity backend.
+
+    The key of an episode chooses it at random; a key below the number of episodes is the index of
+    the episode itself, so that all of them can be played in order (`key_of` gives it by id).
+
+    Args:
+        data: folder of the episodes; None takes the environment variable's (`episodes`).
+        split: "train", "val_seen" or "val_unseen".
+        scenes: names of the scenes to keep; None keeps all.
+        graphs: folder of the connectivity graphs; None: ``graphs/`` in the folder of the episodes.
+
+    Raises:
+        ValueError: there is no such split or scene.
+        EpisodeDataError: a file is missing or damaged.
+
+    Attributes:
+        episodes: the episodes, an `EpisodeSet`.
+    """
+
+    name = "r2r"
+
+    def __init__(
+        self,
+        data: str | os.PathLike[str] | None = None,
+        split: str = "val_unseen",
+        scenes: Iterable[str] | None = None,
+        graphs: str | os.PathLike[str] | None = None,
+    ) -> None:
+        folder = data_folder(data)
+        everything = load_split(folder, split)
+        self.episodes = EpisodeSet(everything, scenes)
+        place = graph_folder(folder, graphs)
+        self._graphs = {scan: load_graph(place, scan) for scan in self.episodes.scans}
+        # All episodes of the split, so that a scene is the same whatever the filters.
+        self._viewpoints = {
+            scan: np.array([p for e in everything if e.scan == scan for p in (e.start, e.goal)])
+            for scan in self.episodes.scans
+        }
+        self._arguments = (
+            str(folder.resolve()),
+            split,
+            None if scenes is None else self.episodes.scans,
+            str(place.resolve()),
+        )
+        self.split = split
+        self.digest = _digest(self.episodes, self._graphs, self._viewpoints)
+        self._scenes: dict[str, Scene] = {}
+        self._fields: OrderedDict[tuple[str, bytes], NDArray[np.float32]] = OrderedDict()
+        self._field_bytes = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return r2r_source, self._arguments
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> R2RSource:
+        return self  # nothing that a reader can see ever changes
+
+    def __len__(self) -> int:
+        return len(self.episodes)
+
+    def key_of(self, episode_id: object) -> int:
+        """The key that gives the episode of an id.
+
+        Raises:
+            ValueError: there is no such episode.
+        """
+        return self.episodes.index_of(episode_id)
+
+    def recorded(self, key: int) -> R2REpisode:
+        """All that the files say of the episode of a key."""
+        return self.episodes[key if key < len(self.episodes) else self.episodes.choose(key)]
+
+    def episode(self, key: int) -> tuple[Scene, Episode]:
+        found = self.recorded(key)
+        episode = Episode(
+            id=found.episode_id,
+            scene_id=found.scan,
+            start=found.start,
+            heading=found.heading,
+            goal=found.goal,
+            radius=found.radius,
+            reference_path=found.locations,
+            instruction=found.instruction,
+            instruction_path=found.reference_path,
+        )
+        return self.scene(found.scan), episode
+
+    def scene(self, scan: str) -> Scene:
+        """The scene of a scan, built when it is first asked for."""
+        scene = self._scenes.get(scan)
+        if scene is None:
+            space = build_space(self._graphs[scan], self._viewpoints[scan])
+            scene = self._scenes[scan] = Scene(scan, space, plan=self._graphs[scan])
+        return scene
+
+    def distances(self, scene: Scene, episode: Episode) -> NDArray[np.float32]:
+        name = scene.id, episode.goal.tobytes()
+        field = self._fields.get(name)
+        if field is not None:
+            self._fields.move_to_end(name)
+            return field
+        field = scene.space.distances_to(episode.goal)
+        self._fields[name] = field
+        self._field_bytes += field.nbytes
+        while self._field_bytes > FIELD_BYTES and len(self._fields) > 1:
+            self._field_bytes -= self._fields.popitem(last=False)[1].nbytes
+        return field
+
+
+def _digest(
+    episodes: EpisodeSet, graphs: dict[str, Graph], viewpoints: dict[str, NDArray[np.float64]]
+) -> str:
+    """Digest of all that episodes and scenes are made from."""
+    hasher = hashlib.blake2b(digest_size=16)
+    geometry = (
+        connectivity.CELL,
+        connectivity.CORRIDOR,
+        connectivity.DISC,
+        connectivity.MERGE,
+        connectivity.STEP,
+        connectivity.STEEP,
+        connectivity.DETOUR,
+        connectivity.TOUCH,
+        connectivity.WALL,
+    )
+    hasher.update(repr(geometry).encode())
+    for scan in episodes.scans:
+        hasher.update(scan.encode())
+        for array in (graphs[scan].nodes, graphs[scan].edges, viewpoints[scan]):
+            hasher.update(repr(array.shape).encode())
+            hasher.update(array.tobytes())
+    for e in episodes.episodes:
+        text = (e.episode_id, e.scan, e.instruction, e.heading, e.radius, len(e.locations))
+        hasher.update(repr(text).encode())
+        for array in (e.start, e.goal, e.locations):
+            hasher.update(array.tobytes())
+    return hasher.hexdigest()
+
+
+def r2r_source(
+    data: str | os.PathLike[str] | None = None,
+    split: str = "val_unseen",
+    scenes: str | Iterable[str] | None = None,
+    graphs: str | os.PathLike[str] | None = None,
+) -> R2RSource:
+    """An `R2RSource`; the same one for the same arguments and unchanged files, within a process."""
+    names = (scenes,) if isinstance(scenes, str) else None if scenes is None else tuple(scenes)
+    folder = data_folder(data)
+    place = graph_folder(folder, graphs)
+    return _shared(str(folder), split, names, str(place), _state_of(folder, place))
+
+
+@functools.lru_cache(maxsize=8)
+def _shared(
+    data: str, split: str, scenes: tuple[str, ...] | None, graphs: str, state: Any
+) -> R2RSource:
+    return R2RSource(data, split, scenes, graphs)
+
+
+def _state_of(*folders: Path) -> tuple[tuple[str, int, int], ...]:
+    """Names, sizes and times of the files, so that changed ones are read again."""
+    found = []
+    for folder in folders:
+        for path in sorted((*folder.glob("*.json*"), *folder.glob("*/*.json*"))):
+            status = path.stat()
+            found.append((str(path), status.st_size, status.st_mtime_ns))
+    return tuple(found)
