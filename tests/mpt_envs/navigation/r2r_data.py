@@ -32,7 +32,7 @@ NODES = {
     "room": [3.0, 0.1, -3.5],
     "stairs": [8.5, 1.6, 0.0],
     "landing": [8.5, 2.6, -1.8],
-    "loft": [4.0, 2.9, -1.2],
+    "loft": [4.0, 2.9, -0.2],
     "cellar": [20.0, -3.0, 20.0],
     "cellar_b": [22.0, -3.0, 20.0],
 }
@@ -55,11 +55,12 @@ ROUTES = {
 
 
 def graph() -> dict[str, Any]:
+    """The house as the content of a file of a graph."""
     edges = {
         f"edge_{i}": {"nodes": [a, b], "start_coor": NODES[a], "end_coor": NODES[b]}
         for i, (a, b) in enumerate(EDGES)
     }
-    return {"nodes": NODES, "edges": edges}
+    return {"nodes": {name: [*at] for name, at in NODES.items()}, "edges": edges}
 
 
 def episode(id: str, scan: str = "house") -> dict[str, Any]:
