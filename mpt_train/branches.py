@@ -9,7 +9,8 @@ of the better one is the chosen response, the other the rejected one; equal scor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,8 +20,9 @@ from torch import Tensor
 from mpt_train.config import BidLearning
 from mpt_train.coordination.base import Coordination
 from mpt_train.flops import FlopCounter
-from mpt_train.policy import SwarmPolicy, sample_rows
+from mpt_train.policy import Policy, SwarmPolicy, sample_rows
 from mpt_train.rollout import Batch, rollout
+from mpt_train.text_policy import TextPolicy
 from wrappers.errors import SnapshotFidelityError
 from wrappers.rng import STREAM_BRANCH, STREAM_RESAMPLE, hash4
 from wrappers.vector import VectorGame
@@ -35,6 +37,7 @@ class Pairs:
         agents, chosen, rejected: ``int64 (P,)``; the bids are levels.
         weights: ``float32 (P,)``.
         worlds: of the batch, ``int64 (P,)``.
+        responses: of agents that answer in text, P pairs of a chosen and a rejected answer.
         counts: how many snapshots were tried, contested, dropped (bid never low enough), tied,
             in how many pairs the original was better, and the turns played in branches.
     """
@@ -46,6 +49,7 @@ class Pairs:
     weights: NDArray[np.float32]
     worlds: NDArray[np.int64]
     counts: dict[str, int]
+    responses: list[Any] = field(default_factory=list)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -68,6 +72,7 @@ class Pairs:
             self.weights[mine],
             self.worlds[mine],
             self.counts,
+            [self.responses[i] for i in mine] if self.responses else [],
         )
 
 
@@ -110,7 +115,7 @@ class BranchPlayer:
     def collect(
         self,
         batch: Batch,
-        policy: SwarmPolicy,
+        policy: Policy,
         coordination: Coordination,
         config: BidLearning,
         counter: FlopCounter,
@@ -126,7 +131,12 @@ class BranchPlayer:
         counts["contested"] = len(contested)
         turns = np.array([s[0] for s in contested], np.int64)
         worlds = np.array([s[1] for s in contested], np.int64)
-        lowered = self._resample(batch, policy, config, counter, turns, worlds)
+        drawn: list[Any] = []
+        if isinstance(policy, TextPolicy):
+            lowered, drawn = policy.lower_bids(batch, config, counter, turns, worlds)
+        else:
+            assert isinstance(policy, SwarmPolicy)
+            lowered = self._resample(batch, policy, config, counter, turns, worlds)
         keep = np.flatnonzero(lowered >= 0)
         counts["dropped"] = len(contested) - len(keep)
         turns, worlds, lowered = turns[keep], worlds[keep], lowered[keep]
@@ -174,6 +184,12 @@ class BranchPlayer:
             weights=weights.astype(np.float32),
             worlds=worlds[use],
             counts=counts,
+            responses=[
+                drawn[keep[i]] if first else drawn[keep[i]][::-1]
+                for i, first in zip(use, better, strict=True)
+            ]
+            if drawn
+            else [],
         )
 
     @torch.no_grad()

@@ -11,13 +11,14 @@ from torch.nn.functional import softplus
 from mpt_train.branches import Pairs
 from mpt_train.coordination.base import Coordination
 from mpt_train.flops import BACKWARD, FlopCounter
-from mpt_train.policy import SwarmPolicy, masked_log_softmax
+from mpt_train.policy import Policy, SwarmPolicy, masked_log_softmax
 from mpt_train.rollout import Batch
+from mpt_train.text_policy import TextPolicy
 
 
 def action_loss(
     batch: Batch,
-    policy: SwarmPolicy,
+    policy: Policy,
     coordination: Coordination,
     credit: NDArray[np.float64],
     advantage: NDArray[np.float64],
@@ -43,6 +44,15 @@ def action_loss(
         The loss, and statistics of the credit per role.
     """
     statistics: dict[str, float] = {}
+    for role in dict.fromkeys(batch.roles):
+        mine = batch.acted & (np.array(batch.roles) == role)[batch.winners]
+        if mine.any():
+            statistics[f"credit_mean/{role}"] = float(credit[mine].mean())
+            statistics[f"credit_std/{role}"] = float(credit[mine].std())
+    if isinstance(policy, TextPolicy):
+        loss, mean_entropy = policy.action_loss(batch, advantage, entropy_weight, counter, clip)
+        return loss, {**statistics, "action_entropy": mean_entropy}
+    assert isinstance(policy, SwarmPolicy)
     total = torch.zeros(())
     entropies = []
     for agent in range(policy.num_agents):
@@ -63,19 +73,17 @@ def action_loss(
         if entropy_weight:
             total = total - entropy_weight * entropy
         counter.add("update_action", (1 + BACKWARD) * policy.act_flop * count)
-    for role in dict.fromkeys(batch.roles):
-        mine = batch.acted & (np.array(batch.roles) == role)[batch.winners]
-        if mine.any():
-            statistics[f"credit_mean/{role}"] = float(credit[mine].mean())
-            statistics[f"credit_std/{role}"] = float(credit[mine].std())
     statistics["action_entropy"] = float(np.mean(entropies)) if entropies else 0.0
     return total, statistics
 
 
 def preference_loss(
-    pairs: Pairs, policy: SwarmPolicy, counter: FlopCounter
+    pairs: Pairs, policy: Policy, counter: FlopCounter
 ) -> tuple[Tensor, dict[str, float]]:
     """Bradley-Terry: ``-log sigmoid(log pi(chosen) - log pi(rejected))``, weighted mean."""
+    if isinstance(policy, TextPolicy):
+        return policy.preference_loss(pairs, pairs.responses, counter)
+    assert isinstance(policy, SwarmPolicy)
     total = torch.zeros(())
     correct = 0.0
     for agent in range(policy.num_agents):
@@ -96,7 +104,7 @@ def preference_loss(
 
 def choice_loss(
     batch: Batch,
-    policy: SwarmPolicy,
+    policy: Policy,
     coordination: Coordination,
     advantage: NDArray[np.float64],
     entropy_weight: float,
@@ -122,6 +130,8 @@ def choice_loss(
     Raises:
         ValueError: the strategy does not record what it draws from, and ``clip`` needs it.
     """
+    if isinstance(policy, TextPolicy) and coordination.name == "learned":
+        return policy.bid_loss(batch, advantage, entropy_weight, counter, clip)
     where = coordination.chosen(batch)
     logits = coordination.choice_logits(policy, batch, where, counter)
     if logits is None:

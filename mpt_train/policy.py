@@ -25,8 +25,26 @@ NEGATIVE = -1e9
 _INDEX_STRIDE = 4096
 
 
-class SwarmPolicy(nn.Module):
-    """Independent policies of A agents.
+class Policy(nn.Module):
+    """The agents of a run, of whatever kind.
+
+    Attributes:
+        observation_size: longest observation of any agent.
+        action_counts: number of actions of each agent.
+        num_agents: A.
+        num_actions: K, the largest number of actions of any agent.
+        num_levels: L, the number of bid levels; 0 for agents that never bid.
+    """
+
+    observation_size: int
+    action_counts: tuple[int, ...]
+    num_agents: int
+    num_actions: int
+    num_levels: int
+
+
+class SwarmPolicy(Policy):
+    """Independent policies of A agents: small networks over vector observations.
 
     Args:
         observation_size: longest observation of any agent; shorter ones are padded with zeros.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mpt_train.flops import FlopCounter
-from mpt_train.policy import SwarmPolicy, log_prob_rows, sample_rows
+from mpt_train.policy import Policy, SwarmPolicy, log_prob_rows, sample_rows
+from mpt_train.text_policy import TextPolicy
 from wrappers.bid_then_act import GameSnapshot
 from wrappers.errors import TaskError
 from wrappers.rng import STREAM_BRANCH, STREAM_POLICY_ACTION, hash4
@@ -37,6 +38,9 @@ class TurnContext:
         masks: legal actions, ``bool (n, K)`` per agent, padded with False to the largest K.
         present: ``bool (n, A)``.
         keys, turns: ``(n,)`` for counter-based noise.
+        game: the game, for agents that read: in the bid phase, or in the act phase once the
+            auction is over.
+        rows: worlds of the game that the n rows are.
         num_levels: L; level L - 1 is the highest bid.
         roles: role name of each agent.
         counter: where the strategy counts its operations, under `part`.
@@ -45,14 +49,17 @@ class TurnContext:
             recorded and given back to `Coordination.refine`.
         choice_logits: a strategy that learns leaves what its choice was drawn from, ``float32
             (n, ...)``; it is recorded and given back to `Coordination.choice_log_prob`.
+        transcript: where agents that answer in text keep their answers.
     """
 
-    policy: SwarmPolicy
+    policy: Policy
     observations: Tensor
     masks: list[NDArray[np.bool_]]
     present: NDArray[np.bool_]
     keys: NDArray[np.uint64]
     turns: NDArray[np.int64]
+    game: VectorGame
+    rows: NDArray[np.int64]
     num_levels: int
     roles: tuple[str, ...]
     counter: FlopCounter
@@ -60,6 +67,21 @@ class TurnContext:
     features: Tensor | None = None
     messages: Tensor | None = None
     choice_logits: Tensor | None = None
+    transcript: Any = None
+
+    @property
+    def networks(self) -> SwarmPolicy:
+        """The policy of a strategy that looks into the agents' networks.
+
+        Raises:
+            ValueError: the agents are no networks.
+        """
+        if not isinstance(self.policy, SwarmPolicy):
+            raise ValueError(
+                "this coordination strategy looks into the agents' networks, and these agents "
+                "answer in text; choose another --coordination"
+            )
+        return self.policy
 
     def observation_of(self, agent: int) -> Tensor:
         """The agent's observations, ``(n, D)``."""
@@ -85,6 +107,7 @@ class Batch:
         messages: ``float32 (T, N, M)`` or None.
         choice_logits: what the strategy's choices were drawn from, ``float32 (T, N, ...)`` or None.
         log_probs: of the actions when they were drawn, ``float32 (T, N)``, if they were asked for.
+        transcript: the answers of agents that answer in text (`TextPolicy`), by episode key.
     """
 
     shared: bool
@@ -108,6 +131,7 @@ class Batch:
     messages: NDArray[np.float32] | None = None
     choice_logits: NDArray[np.float32] | None = None
     log_probs: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    transcript: Any = None
 
     @classmethod
     def empty(
@@ -250,7 +274,7 @@ def salted(keys: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
 @torch.inference_mode()
 def rollout(
     game: VectorGame,
-    policy: SwarmPolicy,
+    policy: Policy,
     coordination: Coordination,
     counter: FlopCounter,
     *,
@@ -282,7 +306,10 @@ def rollout(
     keys = salted(game.keys.copy(), salt)
     horizon = int(game.max_turns - game.turn[game.active].min()) if game.active.any() else 0
     batch = Batch.empty(game, horizon, width, k, keys)
-    if log_probs:
+    in_text = isinstance(policy, TextPolicy)
+    if in_text:
+        batch.transcript = policy.new_transcript()
+    elif log_probs:
         batch.log_probs = np.zeros((horizon, n), np.float32)
     step = 0
     while game.active.any():
@@ -299,10 +326,13 @@ def rollout(
             present=present[rows],
             keys=keys[rows],
             turns=game.turn[rows],
+            game=game,
+            rows=rows,
             num_levels=levels,
             roles=game.roles,
             counter=counter,
             part=part,
+            transcript=batch.transcript,
         )
         bids = np.zeros((n, a), np.int64)
         if step == 0 and first_bids is not None:
@@ -318,7 +348,8 @@ def rollout(
         auction = game.auction(bids)
         actions, legal, logits = _act(context, coordination, auction.winners[rows], counter)
         full_actions = np.zeros(n, np.int64)
-        full_actions[rows] = np.maximum(actions, 0)
+        # Of agents that answer in text, -1 may also be an answer that says nothing.
+        full_actions[rows] = actions if in_text else np.maximum(actions, 0)
         result = game.act(full_actions)
         winners = auction.winners
         acting = np.flatnonzero(winners >= 0)
@@ -336,7 +367,7 @@ def rollout(
         batch.actions[step, rows] = actions
         batch.rewards[step] = result.rewards
         batch.illegal[step] = result.illegal
-        if log_probs:
+        if log_probs and not in_text:
             batch.log_probs[step, rows] = log_prob_rows(logits, legal, actions)
         batch.messages = _record(batch.messages, context.messages, (horizon, n), step, rows)
         batch.choice_logits = _record(
@@ -396,8 +427,13 @@ def _act(
     counter: FlopCounter,
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.float32]]:
     """Actions of the winners, ``(n,)``, -1 where the turn is skipped; their masks and logits."""
-    policy = context.policy
     rows = np.arange(len(winners))
+    if isinstance(context.policy, TextPolicy):
+        masks = (
+            context.masks[0] if len(context.masks) == 1 else np.stack(context.masks)[winners, rows]
+        )
+        return context.policy.act(context, winners), masks, np.zeros((0, 0), np.float32)
+    policy = context.networks
     masks = context.masks[0] if policy.num_agents == 1 else np.stack(context.masks)[winners, rows]
     cost = policy.act_flop if context.features is None else policy.action_head_flop
     counter.add(context.part + "_act", cost * int((winners >= 0).sum()))

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from mpt_train.config import TrainConfig
 from mpt_train.flops import FlopCounter
-from mpt_train.policy import SwarmPolicy
+from mpt_train.policy import Policy
 from mpt_train.rollout import Batch, TurnContext
 
 
@@ -45,7 +45,7 @@ class Coordination(abc.ABC):
         return batch.acted
 
     def choice_logits(
-        self, policy: SwarmPolicy, batch: Batch, where: NDArray[np.bool_], counter: FlopCounter
+        self, policy: Policy, batch: Batch, where: NDArray[np.bool_], counter: FlopCounter
     ) -> Tensor | None:
         """What the choices of the turns ``where`` would be drawn from under present parameters.
 

@@ -39,7 +39,7 @@ from mpt_train.config import TrainConfig
 from mpt_train.coordination.base import Coordination, Shape, one_hot_bids, register
 from mpt_train.flops import FlopCounter
 from mpt_train.networks import StackedLinear, StackedMLP
-from mpt_train.policy import NEGATIVE, SwarmPolicy, masked_log_softmax, sample_rows
+from mpt_train.policy import NEGATIVE, Policy, masked_log_softmax, sample_rows
 from mpt_train.rollout import Batch, TurnContext
 from wrappers.rng import STREAM_COORDINATION, STREAM_POLICY_ACTION, hash_rows
 
@@ -82,7 +82,7 @@ class GraphOfAgents(Coordination):
 
     def bids(self, context: TurnContext) -> NDArray[np.int64]:
         """The highest bid for the agent that the graph selects; leaves the messages behind."""
-        policy = context.policy
+        policy = context.networks
         n, a = context.present.shape
         nodes = self._nodes(context.present, context.keys, context.turns)
         features = policy.actor.features(context.observations)
@@ -175,7 +175,7 @@ class GraphOfAgents(Coordination):
         return torch.log(mean.clamp_min(1e-9))
 
     def choice_logits(
-        self, policy: SwarmPolicy, batch: Batch, where: NDArray[np.bool_], counter: FlopCounter
+        self, policy: Policy, batch: Batch, where: NDArray[np.bool_], counter: FlopCounter
     ) -> Tensor | None:
         """The committee's scores ``(n, A)``; `NEGATIVE` for agents that took no part."""
         if self.judges is None:

@@ -12,8 +12,9 @@ from torch import Tensor
 from mpt_train.coordination.base import Coordination, register
 from mpt_train.flops import BACKWARD, FlopCounter
 from mpt_train.outcome import outcome_log_prob
-from mpt_train.policy import SwarmPolicy, sample_all
+from mpt_train.policy import Policy, SwarmPolicy, sample_all
 from mpt_train.rollout import Batch, TurnContext
+from mpt_train.text_policy import TextPolicy
 from wrappers.rng import STREAM_POLICY_BID
 
 
@@ -31,11 +32,13 @@ class LearnedBids(Coordination):
 
     def bids(self, context: TurnContext) -> NDArray[np.int64]:
         """One forward pass per present agent and turn."""
-        policy = context.policy
-        if not policy.num_levels:
+        if not context.policy.num_levels:
             raise ValueError(
                 "this policy was trained without bids; choose another coordination than 'learned'"
             )
+        if isinstance(context.policy, TextPolicy):
+            return context.policy.bids(context)
+        policy = context.networks
         logits, context.features = policy.bid_logits(context.observations)
         levels = sample_all(logits.numpy(), context.keys, context.turns, STREAM_POLICY_BID)
         levels[~context.present] = 0
@@ -49,9 +52,10 @@ class LearnedBids(Coordination):
         return batch.active
 
     def choice_logits(
-        self, policy: SwarmPolicy, batch: Batch, where: NDArray[np.bool_], counter: FlopCounter
+        self, policy: Policy, batch: Batch, where: NDArray[np.bool_], counter: FlopCounter
     ) -> Tensor:
         """Bid logits ``(n, A, L)``."""
+        assert isinstance(policy, SwarmPolicy)
         logits, _ = policy.bid_logits(batch.rows_of_all(where))
         counter.add(
             "update_bid", (1 + BACKWARD) * policy.bid_flop * int(batch.present[where].sum())

@@ -20,7 +20,7 @@ from mpt_train.coordination.base import (
 )
 from mpt_train.flops import FlopCounter
 from mpt_train.networks import StackedMLP
-from mpt_train.policy import SwarmPolicy, masked_log_softmax, sample_rows
+from mpt_train.policy import Policy, masked_log_softmax, sample_rows
 from mpt_train.rollout import Batch, TurnContext
 from wrappers.rng import STREAM_COORDINATION
 
@@ -57,7 +57,7 @@ class Router(Coordination):
         )
 
     def choice_logits(
-        self, policy: SwarmPolicy, batch: Batch, where: NDArray[np.bool_], counter: FlopCounter
+        self, policy: Policy, batch: Batch, where: NDArray[np.bool_], counter: FlopCounter
     ) -> Tensor:
         """Logits ``(n, A)`` of the agents."""
         logits = self.network.one(0, central_rows(batch, where))
