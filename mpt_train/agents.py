@@ -12,7 +12,7 @@ from mpt_train.config import TrainConfig
 from mpt_train.coordination.base import Coordination, Shape, central_size
 from mpt_train.critic import Critic
 from mpt_train.errors import CheckpointError
-from mpt_train.policy import SwarmPolicy
+from mpt_train.policy import Policy, SwarmPolicy
 from wrappers.vector import VectorGame
 
 
@@ -20,7 +20,7 @@ from wrappers.vector import VectorGame
 class Agents:
     """Policies and coordination, with their parameters under stable names."""
 
-    policy: SwarmPolicy
+    policy: Policy
     coordination: Coordination
     shape: Shape
     critic: Critic | None = None
@@ -75,13 +75,19 @@ def build_agents(config: TrainConfig, game: VectorGame) -> Agents:
         roles=game.roles,
     )
     bids = config.coordination == "learned"
-    policy = SwarmPolicy(
-        shape.observation_size,
-        game.action_counts,
-        shape.num_levels if bids else 0,
-        config.network,
-        config.seed * 7919,
-    )
+    policy: Policy
+    if config.policy == "language":
+        from mpt_train.language.policy import build_policy
+
+        policy = build_policy(config, game)
+    else:
+        policy = SwarmPolicy(
+            shape.observation_size,
+            game.action_counts,
+            shape.num_levels if bids else 0,
+            config.network,
+            config.seed * 7919,
+        )
     critic = None
     if config.action.baseline == "value":
         inputs = central_size(shape.shared, shape.observation_size, shape.num_agents)

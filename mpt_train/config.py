@@ -13,6 +13,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mpt_train.language.config import LanguageConfig
+
 
 @dataclass(frozen=True)
 class EnvConfig:
@@ -164,6 +166,9 @@ class TrainConfig:
     """Roles, most important first, for "priority"; empty: the order of the roles reversed."""
     action_steps: int = 4
     """Action steps before each bid step; 0: every step learns both."""
+    policy: Literal["networks", "language"] = "networks"
+    """What the agents are: small networks over vectors, or language models over text (``language``;
+    extra [llm])."""
     env: EnvConfig = field(default_factory=EnvConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     cold_start: ColdStartConfig = field(default_factory=ColdStartConfig)
@@ -171,6 +176,7 @@ class TrainConfig:
     bids: BidLearning = field(default_factory=BidLearning)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     eval: EvalConfig = field(default_factory=EvalConfig)
+    language: LanguageConfig = field(default_factory=LanguageConfig)
     checkpoint_every: int = 20
     """Training steps between checkpoints; the last step is always kept."""
 
@@ -207,6 +213,19 @@ _RANGES: dict[str, tuple[float, float]] = {
     "eval.repeats": (1, math.inf),
     "eval.curve_points": (0, math.inf),
     "eval.curve_worlds": (1, math.inf),
+    "language.rank": (1, math.inf),
+    "language.alpha": (_ABOVE_ZERO, math.inf),
+    "language.temperature": (_ABOVE_ZERO, math.inf),
+    "language.max_prompt_tokens": (16, math.inf),
+    "language.max_answer_tokens": (1, 2048),
+    "language.history": (0, math.inf),
+    "language.retries": (1, 60),
+    "language.kl": (0, math.inf),
+    "language.batch_rows": (1, math.inf),
+    "language.micro_batch": (1, math.inf),
+    "language.engine_concurrency": (1, math.inf),
+    "language.engine_timeout": (_ABOVE_ZERO, math.inf),
+    "language.engine_retries": (0, math.inf),
 }
 """Least and largest value of each number of a configuration; all of them are finite."""
 
@@ -247,6 +266,7 @@ def check_config(config: TrainConfig) -> None:
             f"coordination {config.coordination!r} bids 1, which leaves the actor nothing of the "
             "market credit; use --action.credit discounted"
         )
+    problems += _language_problems(config)
     if config.coordination == "solo" and (config.env.agents or config.env.dropout):
         problems.append("a monolithic policy has neither agents nor dropout")
     if problems:
@@ -259,6 +279,28 @@ def _field(config: TrainConfig, name: str) -> Any:
     for part in name.split("."):
         value = getattr(value, part)
     return value
+
+
+def _language_problems(config: TrainConfig) -> list[str]:
+    """What agents that answer in text cannot do."""
+    if config.policy != "language":
+        return []
+    problems = []
+    gradient = config.coordination == "learned" and config.bids.kind in ("policy_gradient", "both")
+    if gradient and config.bids.estimator == "marginal":
+        problems.append(
+            "the distribution of bids in text is not known as a whole: use --bids.estimator sampled"
+        )
+    if config.coordination == "graph-of-agents":
+        problems.append(
+            "graph-of-agents looks into networks and does not go with --policy language"
+        )
+    if config.language.engine != "transformers":
+        problems.append(
+            "a server's models cannot be updated from here: language.engine is for `mpt eval` and "
+            "`mpt play`"
+        )
+    return problems
 
 
 def _is_within(number: Any, least: float, largest: float) -> bool:
@@ -301,6 +343,7 @@ _PARTS: dict[str, type] = {
     "bids": BidLearning,
     "optimizer": OptimizerConfig,
     "eval": EvalConfig,
+    "language": LanguageConfig,
 }
 
 

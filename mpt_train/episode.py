@@ -30,7 +30,8 @@ class Move:
 
     Attributes:
         bids: bid level of each agent.
-        action: the winner's action, counted without the bid levels; -1 if nobody acted.
+        action: the winner's action, counted without the bid levels; -1 if nobody acted, or if
+            the winner's answer could not be read.
     """
 
     bids: tuple[int, ...]
@@ -178,7 +179,9 @@ def replay(env: BidThenActEnv, seed: int, moves: Sequence[Move]) -> Iterator[Pla
         assert auction is not None
         action = None
         if auction.winner is not None:
-            action = env.task.action_names(auction.winner)[move.action]
+            # An answer that says nothing is played as a bid, which is illegal here.
+            if move.action >= 0:
+                action = env.task.action_names(auction.winner)[move.action]
             env.step(levels + move.action)
         result = env.last_result
         assert result is not None

@@ -17,8 +17,8 @@ from mpt_train.config import TrainConfig
 from mpt_train.coordination.base import Coordination
 from mpt_train.flops import FlopCounter
 from mpt_train.games import build_game
-from mpt_train.policy import SwarmPolicy
-from mpt_train.rollout import participation, rollout
+from mpt_train.policy import Policy
+from mpt_train.rollout import Batch, participation, rollout
 from mpt_train.run_folder import RunFolder
 from mpt_train.seeds import evaluation_seeds
 from wrappers.vector import VectorGame
@@ -73,7 +73,7 @@ class Evaluation:
 
 def evaluate(
     game: VectorGame,
-    policy: SwarmPolicy,
+    policy: Policy,
     coordination: Coordination,
     repeats: int,
 ) -> Evaluation:
@@ -83,16 +83,18 @@ def evaluate(
     """
     counter = FlopCounter()
     seeds = evaluation_seeds(game.num_envs)
-    batches = []
+    batches: list[Batch] = []
+    answers: list[dict[str, float]] = []
     for repeat in range(repeats):
         game.reset(seeds)
         batches.append(rollout(game, policy, coordination, counter, salt=repeat + 1))
+        answers.append(_take_answers(batches[-1]))
     names = batches[0].metric_names
     means = np.concatenate([batch.metrics for batch in batches]).mean(axis=0)
     shares = [participation(batch, BINS) for batch in batches]
     return Evaluation(
         returns=np.stack([batch.returns for batch in batches]),
-        metrics=dict(zip(names, means.tolist(), strict=True)),
+        metrics=dict(zip(names, means.tolist(), strict=True)) | _mean(answers),
         participation={
             role: np.mean([share[role] for share in shares], axis=0).round(4).tolist()
             for role in shares[0]
@@ -100,6 +102,21 @@ def evaluate(
         flop_per_turn=counter.total / max(sum(batch.num_turns for batch in batches), 1),
         coordination=coordination.name,
     )
+
+
+def _take_answers(batch: Batch) -> dict[str, float]:
+    """Shares of valid answers of agents that answer in text, whose transcript is then forgotten."""
+    if batch.transcript is None:
+        return {}
+    statistics = batch.transcript.statistics()
+    batch.transcript = None
+    shares = {name: float(statistics[name]) for name in ("valid_bids", "valid_actions")}
+    return {name: share for name, share in shares.items() if not np.isnan(share)}
+
+
+def _mean(records: list[dict[str, float]]) -> dict[str, float]:
+    """Mean of each entry; all records have the same."""
+    return {name: float(np.mean([record[name] for record in records])) for name in records[0]}
 
 
 def load_agents(

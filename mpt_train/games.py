@@ -41,6 +41,11 @@ def build_game(config: TrainConfig, num_envs: int, *, solo: bool | None = None) 
     from mpt_envs import make
 
     options = game_options(config, solo=solo)
+    if config.policy == "language":
+        from mpt_train.language.game import as_text_game
+
+        options["vectorization"] = "lockstep"
+        return as_text_game(make(config.task, api="vector", num_envs=num_envs, **options))
     game = make(config.task, api="vector", num_envs=num_envs, **options)
     assert isinstance(game, VectorGame)
     return game

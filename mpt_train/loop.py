@@ -37,9 +37,11 @@ from mpt_train.games import build_game
 from mpt_train.interrupt import StopRequest
 from mpt_train.logs import RunLogger
 from mpt_train.losses import action_loss, choice_loss, preference_loss
+from mpt_train.policy import SwarmPolicy
 from mpt_train.rollout import Batch, participation, rollout
 from mpt_train.run_folder import RunFolder
 from mpt_train.seeds import training_seeds
+from mpt_train.text_policy import TextPolicy
 
 
 @dataclass
@@ -228,14 +230,19 @@ class Trainer:
                     game, demos, swarm, config.seed, policy.observation_size, policy.num_actions
                 )
             state.demonstration_return = demos.mean_return
-            record |= fit(
-                demos,
-                policy,
-                self.agents.coordination,
-                config.cold_start,
-                config.seed,
-                self.counter,
-            )
+            if isinstance(policy, TextPolicy):
+                played_in = game if solo else swarm
+                record |= policy.fit(demos, played_in, config.cold_start, config.seed, self.counter)
+            else:
+                assert isinstance(policy, SwarmPolicy)
+                record |= fit(
+                    demos,
+                    policy,
+                    self.agents.coordination,
+                    config.cold_start,
+                    config.seed,
+                    self.counter,
+                )
             record["demonstration_return"] = demos.mean_return
         game = self.game.spawn(config.eval.worlds)
         evaluation = evaluate(
@@ -428,7 +435,9 @@ class Trainer:
             for i, agent in enumerate(self.game.possible_agents)
             if (batch.active & batch.present[:, :, i]).any()
         }
+        answers = {} if batch.transcript is None else batch.transcript.statistics()
         return {
+            **answers,
             "return_mean": float(batch.returns.mean()),
             "return_std": float(batch.returns.std()),
             "success": metrics.get("success", float("nan")),
@@ -505,7 +514,11 @@ class Trainer:
                     f"moments of {name} have another shape"
                 )
             if moments:
-                self._optimizer.state[parameter] = moments
+                # Adam keeps its step counter on the CPU, wherever the parameter is.
+                self._optimizer.state[parameter] = {
+                    key: m if key == "step" else m.to(parameter.device)
+                    for key, m in moments.items()
+                }
         self.progress = _progress(state, path)
         self.counter.total = self.progress.flop
         self.counter.parts = dict(self.progress.flop_parts)
@@ -518,22 +531,27 @@ def clip_per_agent(parameters: Mapping[str, torch.nn.Parameter], limit: float) -
     The first dimension of every parameter is the agent (`StackedLinear`). Parameters are grouped
     by the first part of their name; within a group, each agent is clipped on its own, as
     independent networks would be. A group with parameters of another shape (a strategy that brings
-    an ordinary module) is clipped as one network.
+    an ordinary module) is clipped as one network. Agents with a module each (``policy.agents.0``)
+    are a group each.
 
     Returns:
         The largest norm before clipping; NaN if one is NaN.
     """
     largest = torch.zeros(())
-    groups: dict[str, list[torch.Tensor]] = {}
+    groups: dict[tuple[str, ...], list[torch.Tensor]] = {}
     for name, parameter in parameters.items():
         if parameter.grad is not None:
-            groups.setdefault(name.split(".", 1)[0], []).append(parameter.grad)
-    for gradients in groups.values():
-        stacked = all(g.dim() > 1 and len(g) == len(gradients[0]) for g in gradients)
+            part, *rest = name.split(".")
+            group = (part, *rest[:2]) if rest[:1] == ["agents"] else (part,)
+            groups.setdefault(group, []).append(parameter.grad)
+    for group, gradients in groups.items():
+        stacked = len(group) == 1 and all(
+            g.dim() > 1 and len(g) == len(gradients[0]) for g in gradients
+        )
         if not stacked:
             gradients = [g.unsqueeze(0) if g.dim() else g.view(1, 1) for g in gradients]
         norms = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0).sqrt()
-        largest = torch.maximum(largest, norms.max())
+        largest = torch.maximum(largest, norms.max().cpu())
         scale = (limit / norms.clamp_min(1e-12)).clamp_max(1.0)
         for gradient in gradients:
             gradient.mul_(scale.view(-1, *([1] * (gradient.dim() - 1))))

@@ -38,9 +38,6 @@ class TurnContext:
         masks: legal actions, ``bool (n, K)`` per agent, padded with False to the largest K.
         present: ``bool (n, A)``.
         keys, turns: ``(n,)`` for counter-based noise.
-        game: the game, for agents that read: in the bid phase, or in the act phase once the
-            auction is over.
-        rows: worlds of the game that the n rows are.
         num_levels: L; level L - 1 is the highest bid.
         roles: role name of each agent.
         counter: where the strategy counts its operations, under `part`.
@@ -49,6 +46,9 @@ class TurnContext:
             recorded and given back to `Coordination.refine`.
         choice_logits: a strategy that learns leaves what its choice was drawn from, ``float32
             (n, ...)``; it is recorded and given back to `Coordination.choice_log_prob`.
+        game: the game, for agents that read: in the bid phase, or in the act phase once the
+            auction is over.
+        rows: worlds of the game that the n rows are.
         transcript: where agents that answer in text keep their answers.
     """
 
@@ -58,8 +58,6 @@ class TurnContext:
     present: NDArray[np.bool_]
     keys: NDArray[np.uint64]
     turns: NDArray[np.int64]
-    game: VectorGame
-    rows: NDArray[np.int64]
     num_levels: int
     roles: tuple[str, ...]
     counter: FlopCounter
@@ -67,6 +65,8 @@ class TurnContext:
     features: Tensor | None = None
     messages: Tensor | None = None
     choice_logits: Tensor | None = None
+    game: VectorGame | None = None
+    rows: NDArray[np.int64] | None = None
     transcript: Any = None
 
     @property
@@ -429,9 +429,7 @@ def _act(
     """Actions of the winners, ``(n,)``, -1 where the turn is skipped; their masks and logits."""
     rows = np.arange(len(winners))
     if isinstance(context.policy, TextPolicy):
-        masks = (
-            context.masks[0] if len(context.masks) == 1 else np.stack(context.masks)[winners, rows]
-        )
+        masks = np.stack(context.masks)[winners, rows]
         return context.policy.act(context, winners), masks, np.zeros((0, 0), np.float32)
     policy = context.networks
     masks = context.masks[0] if policy.num_agents == 1 else np.stack(context.masks)[winners, rows]
