@@ -1,0 +1,160 @@
+"""Messages to tokens: chat templates, prompts within a budget, and text that cannot pose as markup.
+
+A prompt is two messages, system (who the agent is) and user (what is to be decided). Where a model
+has a chat template it is used, else `FALLBACK`. A template that has no system message gets one in
+front of the user's.
+
+What is told may contain anything, e.g. a document of a corpus with the markup of some chat template
+in it. `Chat` breaks every special token of the tokenizer that occurs in a message, so that no text
+can end its own message and begin another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FALLBACK = (
+    "{% for message in messages %}### {{ message['role'] }}\n{{ message['content'] }}\n\n"
+    "{% endfor %}{% if add_generation_prompt %}### assistant\n{% endif %}"
+)
+"""Chat template for tokenizers that have none."""
+CUT = "\n[...]\n"
+_SYSTEM, _USER = "\u2402SYSTEM\u2403", "\u2402USER\u2403"
+
+Tokens = NDArray[np.int32]
+
+
+class Chat:
+    """Renders and tokenizes prompts and answers for one tokenizer.
+
+    Args:
+        tokenizer: a transformers tokenizer.
+        stop: id of the token that ends an answer.
+        max_tokens: longest prompt.
+    """
+
+    def __init__(self, tokenizer: Any, stop: int, max_tokens: int) -> None:
+        self.tokenizer = tokenizer
+        self.stop = stop
+        self.max_tokens = max_tokens
+        self._specials = sorted(
+            {str(t) for t in tokenizer.all_special_tokens}
+            | {str(t) for t in getattr(tokenizer, "get_added_vocab", dict)()},
+            key=len,
+            reverse=True,
+        )
+        if tokenizer.chat_template is None:
+            tokenizer.chat_template = FALLBACK
+        self._parts = self._take_apart()
+
+    # -- prompts -----------------------------------------------------------------------------
+
+    def safe(self, text: str) -> str:
+        """The text with every special token in it broken by a space."""
+        for token in self._specials:
+            if len(token) > 1 and token in text:
+                text = text.replace(token, f"{token[0]} {token[1:]}")
+        return text
+
+    def render(self, system: str, user: str) -> str:
+        """A prompt as the template writes it, up to where the answer begins."""
+        system, user = self.safe(system), self.safe(user)
+        if self._parts is not None and system:
+            before, between, after = self._parts
+            return f"{before}{system}{between}{user}{after}"
+        return self._apply(system, user)
+
+    def encode(self, system: str, users: Sequence[str]) -> Tokens:
+        """Token ids of a prompt of at most ``max_tokens``.
+
+        Args:
+            system: of the system message; empty: none.
+            users: forms of the user message, the fullest first; the first that fits is taken. If
+                none does, the last one loses its middle.
+        """
+        ids: Tokens = np.zeros(0, np.int32)
+        for user in users:
+            ids = self._ids(self.render(system, user))
+            if len(ids) <= self.max_tokens:
+                return ids
+        user = users[-1]
+        keep = len(user)
+        while len(ids) > self.max_tokens and keep > 16:
+            keep = int(keep * min(0.9, 0.98 * self.max_tokens / len(ids)))
+            half = keep // 2
+            ids = self._ids(self.render(system, user[:half] + CUT + user[-half:]))
+        # A system message alone may be too long; its end and the whole question are kept.
+        return ids[-self.max_tokens :]
+
+    def encode_answer(self, text: str) -> Tokens:
+        """Token ids of an answer, with the token that ends it."""
+        ids = self._ids(self.safe(text))
+        return np.append(ids, np.int32(self.stop))
+
+    def decode(self, ids: Tokens) -> str:
+        """The text of an answer, without special tokens."""
+        text: str = self.tokenizer.decode(ids.tolist(), skip_special_tokens=True)
+        return text
+
+    def shared_prefix(self, system: str) -> Tokens:
+        """The tokens with which every prompt with this system message begins.
+
+        Found by comparing prompts, since what follows may merge with the last of them.
+        """
+        first = self._ids(self.render(system, "a"))
+        second = self._ids(self.render(system, "1"))
+        size = common_prefix(first, second)
+        return first[: max(0, size - 1)]
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _ids(self, text: str) -> Tokens:
+        return np.array(self.tokenizer(text, add_special_tokens=False)["input_ids"], np.int32)
+
+    def _apply(self, system: str, user: str) -> str:
+        messages = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": user})
+        options: dict[str, Any] = {
+            "tokenize": False,
+            "add_generation_prompt": True,
+            # Known to some templates, ignored by the others.
+            "enable_thinking": False,
+        }
+        try:
+            text: str = self.tokenizer.apply_chat_template(messages, **options)
+        except Exception as error:
+            if not system:
+                raise
+            if "system" not in str(error).lower() and "role" not in str(error).lower():
+                raise
+            merged = [{"role": "user", "content": f"{system}\n\n{user}"}]
+            text = self.tokenizer.apply_chat_template(merged, **options)
+        return text
+
+    def _take_apart(self) -> tuple[str, str, str] | None:
+        """What the template writes before, between and after the two messages.
+
+        None for a template that does more with them than to insert them.
+        """
+        text = self._apply(_SYSTEM, _USER)
+        if text.count(_SYSTEM) != 1 or text.count(_USER) != 1:
+            return None
+        before, rest = text.split(_SYSTEM)
+        if _USER not in rest:
+            return None
+        between, after = rest.split(_USER)
+        probe = ("You are one.\nTwo lines.", "What?\n1. this\n- that: {x}")
+        if self._apply(*probe) != f"{before}{probe[0]}{between}{probe[1]}{after}":
+            return None
+        return before, between, after
+
+
+def common_prefix(first: Tokens, second: Tokens) -> int:
+    """How many tokens two sequences have in common at their beginning."""
+    size = min(len(first), len(second))
+    different = np.flatnonzero(first[:size] != second[:size])
+    return int(different[0]) if len(different) else size

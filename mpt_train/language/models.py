@@ -1,0 +1,197 @@
+"""Loading language models: by name, from a folder, a gguf file, a hub, or through a plug-in."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mpt_train.language.config import LanguageConfig
+from mpt_train.language.errors import MissingLibraryError, ModelNotFoundError
+from mpt_train.language.pictures import PictureReader, picture_reader
+
+
+@dataclass
+class Loaded:
+    """A model and what belongs to it.
+
+    Attributes:
+        model: a transformers model with a language-modelling head.
+        tokenizer: its tokenizer.
+        stop: ids of the tokens that end an answer.
+        pictures: turns pictures into the model's inputs; None: it reads text only.
+    """
+
+    model: Any
+    tokenizer: Any
+    stop: tuple[int, ...]
+    pictures: PictureReader | None
+
+
+def check_library() -> None:
+    """Refuse to go on without the extra.
+
+    Raises:
+        MissingLibraryError: transformers is not installed.
+    """
+    try:
+        importlib.import_module("transformers")
+    except ImportError as error:
+        raise MissingLibraryError(
+            f"language models need transformers ({error}); pip install 'mpt-swarm[llm]'"
+        ) from error
+
+
+def device_of(config: LanguageConfig) -> torch.device:
+    """The device that a configuration means.
+
+    Raises:
+        ValueError: there is none of this name.
+    """
+    if config.device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(config.device)
+    except RuntimeError as error:
+        raise ValueError(f"language.device = {config.device!r}: {error}") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"language.device = {config.device!r}, but PyTorch finds no GPU here")
+    return device
+
+
+def dtype_of(config: LanguageConfig) -> torch.dtype:
+    """The type of the base model's arithmetic."""
+    if config.dtype == "auto":
+        on_gpu = device_of(config).type == "cuda"
+        return torch.bfloat16 if on_gpu else torch.float32
+    return torch.bfloat16 if config.dtype == "bfloat16" else torch.float32
+
+
+def load(config: LanguageConfig, texts: Callable[[], Sequence[str]], seed: int) -> Loaded:
+    """The model that a configuration names, on its device.
+
+    Args:
+        config: which one.
+        texts: texts of the task, on which a tiny model's tokenizer is trained.
+        seed: of a tiny model's weights.
+
+    Raises:
+        ModelNotFoundError: it is not there.
+        MissingLibraryError: a library is not installed.
+        ValueError: the name means nothing.
+    """
+    check_library()
+    # What is learned is kept in float32 (see `LanguageConfig.dtype`).
+    learned = config.parameters == "separate"
+    dtype = torch.float32 if learned else dtype_of(config)
+    name = config.model
+    if name == "tiny" or name.startswith("tiny-"):
+        from mpt_train.language import tiny
+
+        model, tokenizer = tiny.build(name, texts(), seed)
+        model = model.to(dtype)
+    elif ":" in name and not Path(name).exists():
+        model, tokenizer = _plug_in(name, config)
+    else:
+        model, tokenizer = _pretrained(name, dtype)
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    model = model.to(device_of(config)).eval()
+    model.config.use_cache = True
+    if config.gradient_checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    reader = picture_reader(model, tokenizer, name) if config.pictures else None
+    return Loaded(model, tokenizer, _stop_ids(model, tokenizer), reader)
+
+
+def _pretrained(name: str, dtype: torch.dtype) -> tuple[Any, Any]:
+    import transformers
+
+    path = Path(name).expanduser()
+    options: dict[str, Any] = {}
+    source: str = str(path) if path.exists() else name
+    if name.endswith(".gguf"):
+        if not path.is_file():
+            raise ModelNotFoundError(f"there is no file {name!r}")
+        try:
+            importlib.import_module("gguf")
+        except ImportError as error:
+            raise MissingLibraryError(
+                f"reading {name} needs gguf; pip install 'mpt-swarm[llm]'"
+            ) from error
+        source, options = str(path.parent), {"gguf_file": path.name}
+    elif not path.exists() and (name.startswith((".", "/", "~")) or name.count("/") > 1):
+        raise ModelNotFoundError(f"there is no folder {name!r}")
+    try:
+        settings = transformers.AutoConfig.from_pretrained(source, **options)
+        kind: Any = transformers.AutoModelForCausalLM
+        if hasattr(settings, "vision_config"):
+            kind = transformers.AutoModelForImageTextToText
+        model = kind.from_pretrained(source, dtype=dtype, **options)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelNotFoundError(_advice(name, path, error)) from error
+    if options:
+        _forget_quantization(model)
+    return model, tokenizer
+
+
+def _advice(name: str, path: Path, error: Exception) -> str:
+    why = str(error).strip().splitlines()[0][:300] if str(error).strip() else repr(error)
+    if "llava_llama" in str(error):
+        return (
+            f"{name} is a NaVILA (llava_llama) checkpoint, which transformers does not know; use "
+            "--language.model mpt_train.language.navila:load, which says what it needs"
+        )
+    if path.exists():
+        return f"{name} cannot be loaded as a language model: {why}"
+    return (
+        f"the model {name!r} is not here and cannot be fetched ({why}); on a machine with network "
+        f"access `hf download {name}` gets it (`hf download {name} --local-dir DIR`, then "
+        "--language.model DIR, without); `tiny` needs no download"
+    )
+
+
+def _plug_in(name: str, config: LanguageConfig) -> tuple[Any, Any]:
+    module, _, function = name.partition(":")
+    try:
+        loader = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ModelNotFoundError(
+            f"language.model = {name!r} names a function that loads a model, but it cannot be "
+            f"imported: {error}"
+        ) from error
+    loaded = loader(config)
+    if not (isinstance(loaded, tuple) and len(loaded) == 2):
+        raise ModelNotFoundError(f"{name} must return (model, tokenizer), got {type(loaded)}")
+    return loaded[0], loaded[1]
+
+
+def _forget_quantization(model: Any) -> None:
+    """Weights from a gguf file are plain numbers by now, and can be saved and trained as such."""
+    model.hf_quantizer = None
+    model.is_quantized = False
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
+
+
+def _stop_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:
+    ids: set[int] = set()
+    settings = getattr(model, "generation_config", None)
+    for source in (tokenizer.eos_token_id, getattr(settings, "eos_token_id", None)):
+        if isinstance(source, int):
+            ids.add(source)
+        elif source is not None:
+            ids |= {int(x) for x in source}
+    # The end of a chat turn is not always the end of a text.
+    for token in ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<turn|>"):
+        number = tokenizer.convert_tokens_to_ids(token)
+        if isinstance(number, int) and number != tokenizer.unk_token_id:
+            ids.add(number)
+    if not ids:
+        raise ModelNotFoundError("the tokenizer has no end-of-text token, so no answer would end")
+    return tuple(sorted(ids))

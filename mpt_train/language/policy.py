@@ -1,0 +1,496 @@
+"""`LanguagePolicy`: agents that are language models, behind the interface of the training loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mpt_train.flops import FlopCounter
+from mpt_train.language import cold_start, learning
+from mpt_train.language.answers import bid_options, option_text
+from mpt_train.language.chat import Chat, Tokens
+from mpt_train.language.config import LanguageConfig
+from mpt_train.language.decoding import Session, Work, sample, score_options
+from mpt_train.language.errors import UnreadAnswerError
+from mpt_train.language.game import UNREAD, TextVectorGame
+from mpt_train.language.models import load
+from mpt_train.language.transcript import Answer, Key, Transcript
+from mpt_train.language.voices import Voices
+from mpt_train.policy import sample_rows
+from mpt_train.text_policy import TextPolicy
+from wrappers.bid_text import read_bid
+from wrappers.rng import STREAM_POLICY_ACTION, STREAM_POLICY_BID, STREAM_RESAMPLE
+from wrappers.task import ParseError
+
+if TYPE_CHECKING:
+    from mpt_train.branches import Pairs
+    from mpt_train.cold_start import Demonstrations
+    from mpt_train.config import BidLearning, ColdStartConfig, TrainConfig
+    from mpt_train.rollout import Batch, TurnContext
+    from wrappers.vector import VectorGame
+
+_STRIDE = 4096
+"""Random numbers of one agent's answer; an answer has fewer tokens."""
+_AGENTS = 64
+
+
+@dataclass
+class Question:
+    """What one agent is asked in one world.
+
+    Attributes:
+        world: of the game.
+        agent: index.
+        key, turn: for the noise.
+        prompt: token ids.
+        picture: shown besides, or None.
+        options: token ids of the answers to choose from; empty: any text.
+    """
+
+    world: int
+    agent: int
+    key: int
+    turn: int
+    prompt: Tokens
+    picture: NDArray[np.uint8] | None = None
+    options: tuple[Tokens, ...] = ()
+
+
+class LanguagePolicy(TextPolicy):
+    """A language model per agent: adapters on one base, or separate models.
+
+    Args:
+        game: gives names, roles, profiles and sizes.
+        config: see `LanguageConfig`.
+        voices: the models.
+        bids: whether agents bid.
+
+    Attributes:
+        agents: what learns, a module per agent; named ``agents.0`` and so on in checkpoints.
+    """
+
+    def __init__(
+        self, game: TextVectorGame, config: LanguageConfig, voices: Voices, bids: bool
+    ) -> None:
+        super().__init__()
+        self.observation_size = max(game.observation_sizes)
+        self.action_counts = game.action_counts
+        self.num_agents = game.num_agents
+        self.num_actions = max(game.action_counts)
+        self.num_levels = len(game.bid_levels) if bids else 0
+        self.config = config
+        self.voices = voices
+        self.agents = voices.agents
+        if voices.reference is not None:
+            self.reference = voices.reference
+        loaded = voices.loaded
+        self.chat = Chat(loaded.tokenizer, _stop_of(loaded), config.max_prompt_tokens)
+        self.systems = [
+            game.profile(agent) if config.profile else "" for agent in range(game.num_agents)
+        ]
+        self.levels = tuple(float(x) for x in game.bid_levels)
+        self._bid_options = tuple(
+            self.chat.encode_answer(text) for text in bid_options(self.levels, config.answers)
+        )
+        self._prefixes: dict[tuple[int, ...], tuple[tuple[int, ...], Session]] = {}
+        self._shared: dict[int, Tokens] = {}
+        # Sessions of the running turn's bids, by (world, agent): where to find them.
+        self._bid_sessions: dict[tuple[int, int], tuple[Session, int]] = {}
+
+    # -- asking ------------------------------------------------------------------------------
+
+    def new_transcript(self) -> Transcript:
+        """An empty one."""
+        self._bid_sessions = {}
+        return Transcript()
+
+    def users(self, game: TextVectorGame, world: int, agent: int) -> list[str]:
+        """Forms of the user message, from the one with the longest history to that with none."""
+        text = game.prompt(world, agent)
+        past = game.history[world][-self.config.history :] if self.config.history else ()
+        forms = []
+        for start in range(len(past)):
+            lines = "\n".join(told.line() for told in past[start:])
+            forms.append(f"What happened:\n{lines}\n\n{text}")
+        return [*forms, text]
+
+    def question(
+        self, game: TextVectorGame, world: int, agent: int, key: int, turn: int, phase: str
+    ) -> Question:
+        """What an agent is asked now."""
+        prompt = self.chat.encode(self.systems[agent], self.users(game, world, agent))
+        options: tuple[Tokens, ...] = ()
+        if self.config.decoding == "choice":
+            if phase == "bid":
+                options = self._bid_options
+            else:
+                name = game.possible_agents[agent]
+                options = tuple(
+                    self.chat.encode_answer(option_text(action, self.config.answers))
+                    for action in game.envs[world].task.legal_action_names(name)
+                )
+        picture = game.picture(world) if self.config.pictures else None
+        return Question(world, agent, key, turn, prompt, picture, options)
+
+    def bids(self, context: TurnContext) -> NDArray[np.int64]:
+        """Ask every present agent of every world for its bid."""
+        game, rows = _text_game(context)
+        self._bid_sessions = {}
+        asked = [(int(i), int(a)) for i, a in np.argwhere(context.present)]
+        questions = [
+            self.question(
+                game, int(rows[i]), a, int(context.keys[i]), int(context.turns[i]), "bid"
+            )
+            for i, a in asked
+        ]
+        answers = self._ask(context, questions, "bid", STREAM_POLICY_BID)
+        levels = np.zeros(context.present.shape, np.int64)
+        for (i, a), answer in zip(asked, answers, strict=True):
+            levels[i, a] = max(answer.choice, 0)
+        return levels
+
+    def act(self, context: TurnContext, winners: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Ask the winners for their actions."""
+        game, rows = _text_game(context)
+        acting = np.flatnonzero(winners >= 0).tolist()
+        questions = [
+            self.question(
+                game,
+                int(rows[i]),
+                int(winners[i]),
+                int(context.keys[i]),
+                int(context.turns[i]),
+                "act",
+            )
+            for i in acting
+        ]
+        answers = self._ask(context, questions, "act", STREAM_POLICY_ACTION)
+        actions = np.full(len(winners), UNREAD, np.int64)
+        for i, answer in zip(acting, answers, strict=True):
+            actions[i] = answer.choice
+        self._bid_sessions = {}
+        return actions
+
+    def _ask(
+        self, context: TurnContext, questions: list[Question], phase: str, stream: np.uint64
+    ) -> list[Answer]:
+        """Answers to questions, read and written down; unread ones have the choice -1."""
+        answers = self._draw(questions, phase, stream, 0, context.counter, context.part)
+        waiting = list(range(len(questions)))
+        attempts = self.config.retries if self.config.unread == "retry" else 0
+        for attempt in range(attempts + 1):
+            if attempt:
+                again = self._draw(
+                    [questions[i] for i in waiting],
+                    phase,
+                    stream,
+                    attempt,
+                    context.counter,
+                    context.part,
+                )
+                for i, answer in zip(waiting, again, strict=True):
+                    answers[i] = answer
+            failed = []
+            for i in waiting:
+                if self._read(context, questions[i], answers[i]):
+                    failed.append(i)
+                    if attempt < attempts:
+                        context.transcript.count(phase, answers[i].error)
+            waiting = failed
+            if not waiting:
+                break
+        for question, answer in zip(questions, answers, strict=True):
+            key = Key(phase, question.key, question.turn, question.agent)
+            context.transcript.add(key, answer)
+        return answers
+
+    def _read(self, context: TurnContext, question: Question, answer: Answer) -> bool:
+        """Read an answer into its choice; whether that failed."""
+        game, _ = _text_game(context)
+        choice = game.read(question.world, question.agent, answer.text)
+        if not isinstance(choice, ParseError):
+            answer.choice = choice
+            return False
+        answer.error = choice.kind
+        if self.config.unread == "raise":
+            name = game.possible_agents[question.agent]
+            raise UnreadAnswerError(
+                f"{name} answered {answer.text[:200]!r} in turn {question.turn + 1}: "
+                f"{choice.message} ({choice.kind})"
+            )
+        return True
+
+    # -- drawing -----------------------------------------------------------------------------
+
+    def _draw(
+        self,
+        questions: list[Question],
+        phase: str,
+        stream: np.uint64,
+        attempt: int,
+        counter: FlopCounter,
+        part: str,
+    ) -> list[Answer]:
+        answers: list[Answer | None] = [None] * len(questions)
+        for rows in self._batches(questions):
+            own = [questions[i] for i in rows]
+            with self.voices.computing():
+                session = self._prompted(own, phase)
+                keep = phase == "bid" and self.config.reuse_prompts and session.plain
+                if keep and attempt == 0:
+                    kept = session.select(range(len(own)))
+                    for i, question in enumerate(own):
+                        self._bid_sessions[question.world, question.agent] = (kept, i)
+                drawn = self._answers(session, own, stream, attempt)
+            counter.add(f"{part}_{phase}", self.voices.flop.forward(session.work))
+            for i, answer in zip(rows, drawn, strict=True):
+                answers[i] = answer
+        return [answer for answer in answers if answer is not None]
+
+    def _answers(
+        self, session: Session, questions: list[Question], stream: np.uint64, attempt: int
+    ) -> list[Answer]:
+        """Draw an answer to each question of a session whose prompts have been computed."""
+        config = self.config
+        keys = np.array([q.key for q in questions], np.uint64)
+        turns = np.array([q.turn for q in questions], np.int64)
+        if questions[0].options:
+            options = [q.options for q in questions]
+            scores = score_options(session, options, config.temperature)
+            logits = torch.nn.utils.rnn.pad_sequence(scores, batch_first=True).float().cpu()
+            mask = np.zeros(logits.shape, np.bool_)
+            for row, answers in enumerate(options):
+                mask[row, : len(answers)] = True
+            agents = np.array([q.agent for q in questions], np.int64)
+            picks = sample_rows(logits.numpy(), mask, keys, turns, stream, agents, attempt)
+            return [
+                Answer(
+                    agent=question.agent,
+                    prompt=question.prompt,
+                    tokens=question.options[pick],
+                    log_prob=float(torch.log_softmax(scores[row], dim=0)[pick]),
+                    text=self.chat.decode(question.options[pick]),
+                    options=question.options,
+                    picture=question.picture,
+                )
+                for row, (question, pick) in enumerate(zip(questions, picks, strict=True))
+            ]
+        first = np.array([(attempt * _AGENTS + q.agent) * _STRIDE for q in questions], np.int64)
+        sampled = sample(
+            session,
+            self.voices.loaded.stop,
+            config.max_answer_tokens,
+            config.temperature,
+            keys,
+            turns,
+            stream,
+            first,
+        )
+        return [
+            Answer(
+                agent=question.agent,
+                prompt=question.prompt,
+                tokens=tokens,
+                log_prob=float(log_probs.sum()),
+                text=self.chat.decode(tokens),
+                picture=question.picture,
+            )
+            for question, tokens, log_probs in zip(
+                questions, sampled.tokens, sampled.log_probs, strict=True
+            )
+        ]
+
+    def _batches(self, questions: list[Question]) -> list[list[int]]:
+        """Which questions go through the models together."""
+        agents = np.array([q.agent for q in questions], np.int64)
+        size = self.config.batch_rows
+        batches = []
+        for group in self.voices.groups(agents):
+            batches += [group[i : i + size].tolist() for i in range(0, len(group), size)]
+        return batches
+
+    def _prompted(self, questions: list[Question], phase: str) -> Session:
+        """A session that has read the prompts, with as little work as possible."""
+        prompts = [q.prompt for q in questions]
+        if phase == "act":
+            session = self._after_bids(questions)
+            if session is not None:
+                session.extend_to(prompts)
+                return session
+        agents = [q.agent for q in questions]
+        if self.config.reuse_prompts:
+            prefix = self._prefix(agents)
+            if prefix is not None:
+                prefix.extend_to(prompts)
+                return prefix
+        session = self.voices.session(agents)
+        session.append(prompts)
+        return session
+
+    def _after_bids(self, questions: list[Question]) -> Session | None:
+        """The sessions in which these agents bid, as one; None if they have not, or in several."""
+        places = [self._bid_sessions.get((q.world, q.agent)) for q in questions]
+        found = [place for place in places if place is not None]
+        if len(found) < len(places) or len({id(session) for session, _ in found}) != 1:
+            return None
+        return found[0][0].select([row for _, row in found])
+
+    def _prefix(self, agents: Sequence[int]) -> Session | None:
+        """A session that has read the agents' system messages; None if that cannot be shared."""
+        groups = self.voices.groups(np.arange(self.num_agents))
+        members = next(tuple(g.tolist()) for g in groups if agents[0] in g)
+        version = self.voices.version()
+        kept = self._prefixes.get(members)
+        if kept is None or kept[0] != version or torch.is_grad_enabled():
+            if not self._shared:
+                self._shared = {
+                    a: self.chat.shared_prefix(system) for a, system in enumerate(self.systems)
+                }
+            pieces = [self._shared[a] for a in members]
+            if min(map(len, pieces)) == 0:
+                return None
+            session = self.voices.session(members)
+            session.append(pieces)
+            if not session.plain:
+                return None
+            kept = (version, session)
+            self._prefixes[members] = kept
+            paid = session.work
+        else:
+            paid = Work()
+        chosen = kept[1].select([members.index(a) for a in agents])
+        chosen.work.add(paid)
+        return chosen
+
+    # -- branches ----------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def lower_bids(
+        self,
+        batch: Batch,
+        config: BidLearning,
+        counter: FlopCounter,
+        turns: NDArray[np.int64],
+        worlds: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int64], list[Any]]:
+        """See `TextPolicy`."""
+        lowered = np.full(len(turns), -1)
+        responses: list[Any] = [None] * len(turns)
+        winners = batch.winners[turns, worlds]
+        limit = batch.bids[turns, worlds, batch.runners_up[turns, worlds]]
+        own: list[Answer] = []
+        questions = []
+        for turn, world, agent in zip(turns, worlds, winners, strict=True):
+            key = Key("bid", int(batch.keys[world]), int(turn), int(agent))
+            answer = batch.transcript.answers[key]
+            own.append(answer)
+            questions.append(
+                Question(
+                    int(world),
+                    int(agent),
+                    key.episode,
+                    key.turn,
+                    answer.prompt,
+                    answer.picture,
+                    answer.options,
+                )
+            )
+        self._bid_sessions = {}
+        waiting = list(range(len(turns)))
+        for attempt in range(config.resamples):
+            if not waiting:
+                break
+            drawn = self._draw(
+                [questions[i] for i in waiting],
+                "bid",
+                STREAM_RESAMPLE,
+                attempt,
+                counter,
+                "branch",
+            )
+            for i, answer in zip(waiting, drawn, strict=True):
+                level = read_bid(answer.text, self.levels)
+                if not isinstance(level, ParseError) and level < limit[i]:
+                    answer.choice = level
+                    lowered[i] = level
+                    responses[i] = (own[i], answer)
+            waiting = [i for i in waiting if lowered[i] < 0]
+        self._bid_sessions = {}
+        return lowered, responses
+
+    # -- learning ----------------------------------------------------------------------------
+
+    def action_loss(
+        self,
+        batch: Batch,
+        advantage: NDArray[np.float64],
+        entropy_weight: float,
+        counter: FlopCounter,
+        clip: float | None,
+    ) -> tuple[Tensor, float]:
+        """See `TextPolicy`."""
+        return learning.action_loss(self, batch, advantage, entropy_weight, counter, clip)
+
+    def bid_loss(
+        self,
+        batch: Batch,
+        advantage: NDArray[np.float64],
+        entropy_weight: float,
+        counter: FlopCounter,
+        clip: float | None,
+    ) -> tuple[Tensor, dict[str, float]]:
+        """See `TextPolicy`."""
+        return learning.bid_loss(self, batch, advantage, entropy_weight, counter, clip)
+
+    def preference_loss(
+        self, pairs: Pairs, responses: Sequence[Any], counter: FlopCounter
+    ) -> tuple[Tensor, dict[str, float]]:
+        """See `TextPolicy`."""
+        return learning.preference_loss(self, pairs.weights, responses, counter)
+
+    def fit(
+        self,
+        demonstrations: Demonstrations,
+        game: VectorGame,
+        config: ColdStartConfig,
+        seed: int,
+        counter: FlopCounter,
+    ) -> dict[str, float]:
+        """See `TextPolicy`."""
+        assert isinstance(game, TextVectorGame)
+        return cold_start.fit(self, demonstrations, game, config, seed, counter)
+
+
+def build_policy(config: TrainConfig, game: VectorGame) -> LanguagePolicy:
+    """The language models of a run.
+
+    Args:
+        config: the run; weights follow from its seed.
+        game: a text game of its task.
+    """
+    from mpt_train.language.texts import sample_texts
+
+    assert isinstance(game, TextVectorGame)
+    seed = config.seed * 7919
+    loaded = load(config.language, lambda: sample_texts(game, config.language), seed)
+    voices = Voices(loaded, game.num_agents, config.language, seed + 1)
+    return LanguagePolicy(game, config.language, voices, config.coordination == "learned")
+
+
+def _stop_of(loaded: Any) -> int:
+    """The token that ends an answer in demonstrations."""
+    own = loaded.tokenizer.eos_token_id
+    return int(own) if own in loaded.stop else int(loaded.stop[0])
+
+
+def _text_game(context: TurnContext) -> tuple[TextVectorGame, NDArray[np.int64]]:
+    game, rows = context.game, context.rows
+    if not isinstance(game, TextVectorGame) or rows is None:
+        raise TypeError("language models play text games; see mpt_train.language.game")
+    return game, rows
