@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpt_envs.navigation.episodes import EpisodeDataError, find_file, read_json
+from mpt_envs.navigation.navmesh import stack_layers
 from mpt_envs.navigation.space import FreeSpace
 
 CELL: Final = 0.1
@@ -34,9 +35,6 @@ CORRIDOR: Final = 0.4
 
 DISC: Final = 0.5
 """Radius of the disc around a node, in metres."""
-
-MERGE: Final = 0.6
-"""Heights of one column that differ by no more, in metres, are one floor."""
 
 STEP: Final = 0.3
 """Largest step between neighbouring columns, in metres (see `FreeSpace`)."""
@@ -230,34 +228,25 @@ class _Raster:
         heights = np.concatenate(self._heights)
         away = np.concatenate(self._away)
         owners = np.concatenate(self._owners)
-        order = np.lexsort((heights, columns))
-        columns, heights = columns[order], heights[order]
-        away, owners = away[order], owners[order]
-        new_column = np.ones(len(columns), bool)
-        new_column[1:] = columns[1:] != columns[:-1]
-        new_floor = new_column.copy()
-        new_floor[1:] |= np.diff(heights) > MERGE
-        floor = np.cumsum(new_floor) - 1
-        # An edge nearby knows the height better than the plane between three nodes does.
         shapes = np.array(self.shapes)
+        # An edge nearby knows the height better than the plane between three nodes does.
         is_plane = (shapes[:, 1] != shapes[:, 2])[owners]
         spread = np.where(is_plane, CORRIDOR, away)
-        weight = 1.0 / (spread * spread + _SHARP * _SHARP) ** 2
-        mean = np.bincount(floor, weight * heights) / np.bincount(floor, weight)
-        column_of = columns[new_floor]
-        first = np.flatnonzero(new_column[new_floor])
-        # What is nearest to a column has it; where another one that is far by any way comes as
-        # near, there is a wall between the two.
-        nearest = np.lexsort((away, floor))[new_floor][floor]
+        weights = 1.0 / (spread * spread + _SHARP * _SHARP) ** 2
+        out, where = stack_layers(columns, heights, weights, self.nz * self.nx)
+        # What is nearest to a place has it; where another one that is far by any way comes as near,
+        # there is a wall between the two.
+        order = np.lexsort((away, where))
+        first = np.ones(len(order), bool)
+        first[1:] = where[order][1:] != where[order][:-1]
+        nearest = np.empty(len(order), np.int64)
+        nearest[order] = order[first][np.cumsum(first) - 1]
         close = np.flatnonzero(away < away[nearest] + WALL)
         pairs, which = np.unique(
             owners[close] * len(shapes) + owners[nearest[close]], return_inverse=True
         )
         apart = _apart(self.graph, shapes, pairs // len(shapes), pairs % len(shapes))
-        mean[floor[close[apart[which]]]] = np.nan
-        layer = np.arange(len(column_of)) - np.repeat(first, np.diff([*first, len(column_of)]))
-        out = np.full((int(layer.max()) + 1, self.nz * self.nx), np.nan, np.float32)
-        out[layer, column_of] = mean
+        out.reshape(-1)[where[close[apart[which]]]] = np.nan
         return out.reshape(-1, self.nz, self.nx)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_envs.navigation import connectivity
+from mpt_envs.navigation import connectivity, navmesh
 from mpt_envs.navigation.connectivity import GRAPHS_HOW_TO, Graph, build_space, load_graph
 from mpt_envs.navigation.episodes import (
     EpisodeDataError,
@@ -168,7 +168,7 @@ def _digest(
         connectivity.CELL,
         connectivity.CORRIDOR,
         connectivity.DISC,
-        connectivity.MERGE,
+        navmesh.MERGE,
         connectivity.STEP,
         connectivity.STEEP,
         connectivity.DETOUR,
