@@ -26,6 +26,10 @@ MERGE: Final = 0.6
 """Heights of one column that differ by no more, in metres, are one floor."""
 
 
+# A little less than a half, so that rounding does not decide on columns at exactly a half.
+_SLACK: Final = 0.499
+
+
 @kernel
 def _count_cells(triangles: Any, origin: Any, cell: float) -> int:
     """How many columns the bounding rectangles of all triangles have."""
@@ -51,10 +55,10 @@ def _cover(triangles: Any, origin: Any, cell: float, nx: int, columns: Any, heig
         if abs(area) < 1e-9:
             continue
         low, high = triangles[t, :, 1].min(), triangles[t, :, 1].max()
-        # Half a column of slack, in the barycentric coordinate of each side.
-        slack_u = 0.5 * cell * math.hypot(c[0] - a[0], c[2] - a[2]) / abs(area)
-        slack_v = 0.5 * cell * math.hypot(b[0] - a[0], b[2] - a[2]) / abs(area)
-        slack_w = 0.5 * cell * math.hypot(c[0] - b[0], c[2] - b[2]) / abs(area)
+        # Nearly half a column of slack, in the barycentric coordinate of each side.
+        slack_u = _SLACK * cell * math.hypot(c[0] - a[0], c[2] - a[2]) / abs(area)
+        slack_v = _SLACK * cell * math.hypot(b[0] - a[0], b[2] - a[2]) / abs(area)
+        slack_w = _SLACK * cell * math.hypot(c[0] - b[0], c[2] - b[2]) / abs(area)
         for iz in range(
             math.floor((triangles[t, :, 2].min() - origin[1]) / cell) - 1,
             math.floor((triangles[t, :, 2].max() - origin[1]) / cell) + 2,
