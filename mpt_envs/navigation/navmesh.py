@@ -26,8 +26,8 @@ MERGE: Final = 0.6
 """Heights of one column that differ by no more, in metres, are one floor."""
 
 
-# A little less than a half, so that rounding does not decide on columns at exactly a half.
-_SLACK: Final = 0.499
+# A little more than a half: a body at the very edge of the mesh stands in a column that is free.
+_SLACK: Final = 0.501
 
 
 @kernel
@@ -55,7 +55,7 @@ def _cover(triangles: Any, origin: Any, cell: float, nx: int, columns: Any, heig
         if abs(area) < 1e-9:
             continue
         low, high = triangles[t, :, 1].min(), triangles[t, :, 1].max()
-        # Nearly half a column of slack, in the barycentric coordinate of each side.
+        # Half a column of slack, in the barycentric coordinate of each side.
         slack_u = _SLACK * cell * math.hypot(c[0] - a[0], c[2] - a[2]) / abs(area)
         slack_v = _SLACK * cell * math.hypot(b[0] - a[0], b[2] - a[2]) / abs(area)
         slack_w = _SLACK * cell * math.hypot(c[0] - b[0], c[2] - b[2]) / abs(area)
