@@ -24,7 +24,7 @@ T_X: Final = 1
 T_Y: Final = 2
 T_Z: Final = 3
 T_RADIUS: Final = 4  # how much nearer than its centre one can get, in metres
-T_ROOM_A: Final = 5  # kind of the room that it stands in; of a door: kinds of both its rooms
+T_ROOM_A: Final = 5  # number of the room that it stands in; of a door: of both its rooms
 T_ROOM_B: Final = 6
 N_THING: Final = 7
 
@@ -40,8 +40,9 @@ class Scene:
             columns ``T_...``. None where nothing is known of what stands there.
         opaque: uint8 ``(nz, nx)``, on the columns of ``space``: 1 where nobody can see through
             (walls; furniture is lower than the eyes). None: one can see as far as one can walk.
-        rooms: int8 ``(nz, nx)``: kind of the room at each column, index into facts.ROOMS; 0 is
-            unknown. None: nothing is known of rooms.
+        rooms: int8 ``(nz, nx)``: number of the room at each column, from 1 on; 0: none, or not
+            known. None: nothing is known of rooms.
+        room_kinds: int8 ``(rooms + 1,)``: kind of each room by its number, index into facts.ROOMS.
         plan: what only a picture needs.
     """
 
@@ -50,6 +51,7 @@ class Scene:
     things: NDArray[np.float32] | None = None
     opaque: NDArray[np.uint8] | None = None
     rooms: NDArray[np.int8] | None = None
+    room_kinds: NDArray[np.int8] | None = None
     plan: Any = None
 
     def __post_init__(self) -> None:
@@ -65,6 +67,14 @@ class Scene:
             grid = getattr(self, name)
             if grid is not None and grid.shape != shape:
                 raise ValueError(f"{name} must be {shape} like the space, got {grid.shape}")
+        count = 0 if self.room_kinds is None else len(self.room_kinds)
+        most = 0 if self.rooms is None else int(self.rooms.max())
+        least = 0 if self.rooms is None else int(self.rooms.min())
+        if things is not None and len(things):
+            most = max(most, int(things[:, T_ROOM_A:].max()))
+            least = min(least, int(things[:, T_ROOM_A:].min()))
+        if least < 0 or (most and most >= count):
+            raise ValueError(f"rooms {least} to {most} are named, but there are {count} room_kinds")
 
 
 @dataclass(frozen=True, eq=False)

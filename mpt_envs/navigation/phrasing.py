@@ -1,0 +1,167 @@
+"""Routes in natural English, the way annotators of R2R write: turns, rooms, landmarks, the stop.
+
+`instruction` gives the text and the clauses that it means, so that what is read from the text
+(`lexicon`) can be compared with what was meant.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mpt_envs.navigation import clauses as c
+from mpt_envs.navigation.clauses import Clause
+from mpt_envs.navigation.draws import Draws
+from mpt_envs.navigation.facts import ROOMS, THINGS
+from mpt_envs.navigation.floorplan import House
+from mpt_envs.navigation.route import Leg, Route
+
+_TURNS: Final = {
+    c.LEFT: ("turn left", "make a left", "take a left", "go left"),
+    c.RIGHT: ("turn right", "make a right", "take a right", "go right"),
+    c.AROUND: ("turn around", "turn all the way around"),
+}
+_EXITS: Final = ("exit the {}", "leave the {}", "walk out of the {}", "go out of the {}")
+_ENTERS: Final = ("enter the {}", "go into the {}", "walk into the {}")
+_GOES: Final = ("go through the {}", "walk through the {}", "take the {}")
+_PASSES: Final = ("walk past the {}", "pass the {}", "go past the {}")
+_HALLS: Final = ("walk down the {}", "go down the {}", "walk along the {}", "follow the {}")
+_STOPS: Final = (
+    "stop next to the {}",
+    "stop in front of the {}",
+    "wait by the {}",
+    "wait near the {}",
+    "stop beside the {}",
+)
+_APPROACHES: Final = ("walk to the {} and stop", "go to the {} and wait there")
+_INSIDES: Final = (
+    "stop just inside the {}",
+    "wait just inside the {}",
+    "stop as soon as you are in the {}",
+)
+_SIDES: Final = {
+    c.LEFT: ("on your left", "on the left", "to the left"),
+    c.RIGHT: ("on your right", "on the right", "to the right"),
+    c.AHEAD: ("straight ahead", "in front of you"),
+}
+_ORDINALS: Final = ("", "first ", "second ", "third ")
+#: Other words for a room or a thing, used now and then.
+_SYNONYMS: Final = {
+    "hallway": ("hallway", "hall", "corridor"),
+    "living room": ("living room", "living room", "lounge"),
+    "bathroom": ("bathroom", "bathroom", "restroom"),
+    "office": ("office", "study"),
+    "gym": ("gym", "exercise room"),
+    "playroom": ("playroom", "game room"),
+    "couch": ("couch", "sofa"),
+    "refrigerator": ("refrigerator", "fridge"),
+    "television": ("television", "tv"),
+    "painting": ("painting", "picture"),
+    "plant": ("plant", "potted plant"),
+    "stove": ("stove", "oven"),
+    "bookshelf": ("bookshelf", "bookcase"),
+    "armchair": ("armchair",),
+}
+
+
+def _word(name: str, draws: Draws) -> str:
+    return draws.choice(_SYNONYMS.get(name, (name,)))
+
+
+def instruction(house: House, route: Route, draws: Draws) -> tuple[str, list[Clause]]:
+    """An instruction for a route, and what it means."""
+    parts: list[list[str]] = []  # fragments, by room
+    clauses: list[Clause] = []
+    for leg in route.legs[:-1]:
+        fragments: list[str] = []
+        _leg(house, leg, fragments, clauses, draws)
+        parts.append(fragments)
+    parts.append(_end(house, route, clauses, draws))
+    return _sentences(parts, draws), clauses
+
+
+def _leg(
+    house: House, leg: Leg, fragments: list[str], clauses: list[Clause], draws: Draws
+) -> None:
+    """What to do in one room, up to the door through which one leaves it."""
+    kind = house.kind(leg.room)
+    hall = kind == "hallway"
+    beyond = house.rooms[house.beyond(leg.door, leg.room)].kind
+    if leg.turn:
+        fragments.append(draws.choice(_TURNS[leg.turn]))
+        clauses.append(Clause(c.TURN, turn=leg.turn))
+    if hall and leg.side != c.AHEAD or (hall and leg.turn):
+        fragments.append(draws.choice(_HALLS).format(_word(kind, draws)))
+        clauses.append(Clause(c.STRAIGHT, room=house.rooms[leg.room].kind))
+    if leg.passed and draws.chance(0.7):
+        thing = draws.choice(leg.passed)
+        fragments.append(draws.choice(_PASSES).format(_word(THINGS[thing], draws)))
+        clauses.append(Clause(c.PASS, thing=thing))
+    if leg.only and not hall and draws.chance(0.75):
+        fragments.append(draws.choice(_EXITS).format(_word(kind, draws)))
+        clauses.append(Clause(c.EXIT, room=house.rooms[leg.room].kind))
+        return
+    # Say how the door is told from the others, and sometimes more than needed.
+    say_side = leg.by_side and leg.side != 0 and (not leg.by_room or draws.chance(0.5))
+    say_room = leg.by_room and (not say_side or draws.chance(0.6))
+    if leg.only and not (say_side or say_room):
+        say_room = True
+    where = draws.choice(_SIDES[leg.side]) if say_side else ""
+    ordinal = leg.ordinal if say_side and (leg.ordinal > 1 or draws.chance(0.7)) else 0
+    if say_side:
+        # Left and right only after one has turned: then the door is ahead.
+        side = leg.side
+        door = draws.choice(("door", "doorway"))
+        phrase = draws.choice(_GOES).format(f"{_ORDINALS[ordinal]}{door} {where}")
+        if say_room:
+            phrase += f" into the {_word(ROOMS[beyond], draws)}"
+        clauses.append(
+            Clause(c.ENTER, side=side, ordinal=ordinal, room=beyond if say_room else 0)
+        )
+    else:
+        phrase = draws.choice(_ENTERS).format(_word(ROOMS[beyond], draws))
+        clauses.append(Clause(c.ENTER, room=beyond))
+    fragments.append(phrase)
+
+
+def _end(house: House, route: Route, clauses: list[Clause], draws: Draws) -> list[str]:
+    """What to do in the last room."""
+    leg = route.legs[-1]
+    if route.target < 0:
+        room = house.kind(leg.room)
+        clauses.append(Clause(c.STOP, room=house.rooms[leg.room].kind))
+        return [draws.choice(_INSIDES).format(_word(room, draws))]
+    fragments = []
+    passed = [kind for kind in leg.passed if kind != route.target]
+    if passed and draws.chance(0.5):
+        fragments.append(draws.choice(_PASSES).format(_word(THINGS[passed[-1]], draws)))
+        clauses.append(Clause(c.PASS, thing=passed[-1]))
+    thing = _word(THINGS[route.target], draws)
+    if draws.chance(0.25):
+        fragments.append(draws.choice(_APPROACHES).format(thing))
+        clauses += [Clause(c.APPROACH, thing=route.target), Clause(c.STOP)]
+    else:
+        fragments.append(draws.choice(_STOPS).format(thing))
+        clauses.append(Clause(c.STOP, thing=route.target))
+    return fragments
+
+
+def _sentences(parts: list[list[str]], draws: Draws) -> str:
+    """Join fragments to sentences of one to three, as people do."""
+    flat = [fragment for part in parts for fragment in part]
+    sentences: list[str] = []
+    while flat:
+        count = min(len(flat), draws.integer(1, 3))
+        # The stop likes a sentence of its own.
+        if len(flat) - count == 0 and count > 1 and draws.chance(0.7):
+            count -= 1
+        taken, flat = flat[:count], flat[count:]
+        if count == 1:
+            text = taken[0]
+        elif count == 2:
+            text = draws.choice((" and ", ", then ", " then ")).join(taken)
+        else:
+            text = f"{taken[0]}, {taken[1]}{draws.choice((' and ', ', then '))}{taken[2]}"
+        if sentences and draws.chance(0.2):
+            text = f"{draws.choice(('then', 'next,', 'now'))} {text}"
+        sentences.append(text[0].upper() + text[1:] + ".")
+    return " ".join(sentences)
