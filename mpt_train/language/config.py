@@ -13,8 +13,8 @@ class LanguageConfig:
     """Agents that are language models; used with ``policy = "language"``."""
 
     model: str = "tiny"
-    """"tiny" and "tiny-..." (random weights, see `mpt_train.language.tiny`), a local folder, a .gguf
-    file, a hub id, or ``module:function``, a plug-in that loads the model."""
+    """"tiny" and "tiny-..." (random weights, see `mpt_train.language.tiny`), a local folder, a
+    .gguf file, a hub id, or ``module:function``, a plug-in that loads the model."""
     parameters: Literal["adapters", "separate"] = "adapters"
     """"adapters": one frozen base, a low-rank adapter per agent. "separate": a whole model per
     agent, as in the paper; all of its weights learn."""
@@ -57,7 +57,7 @@ class LanguageConfig:
     """What the log-probability of an answer is divided by in losses: nothing, its number of tokens,
     or of words."""
     kl: float = 0.0
-    """Weight of the divergence from the policy after the cold start, estimated on sampled answers."""
+    """Weight of the divergence from the policy after the cold start, estimated on the answers."""
     batch_rows: int = 64
     """Most sequences in one forward pass of a rollout."""
     micro_batch: int = 8

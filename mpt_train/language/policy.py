@@ -144,9 +144,7 @@ class LanguagePolicy(TextPolicy):
         self._bid_sessions = {}
         asked = [(int(i), int(a)) for i, a in np.argwhere(context.present)]
         questions = [
-            self.question(
-                game, int(rows[i]), a, int(context.keys[i]), int(context.turns[i]), "bid"
-            )
+            self.question(game, int(rows[i]), a, int(context.keys[i]), int(context.turns[i]), "bid")
             for i, a in asked
         ]
         answers = self._ask(context, questions, "bid", STREAM_POLICY_BID)

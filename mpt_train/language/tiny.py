@@ -1,4 +1,4 @@
-"""Tiny language models with random weights, and a tokenizer that is trained on the task's own texts.
+"""Tiny language models with random weights, and a tokenizer trained on the task's own texts.
 
 They need no download, learn a small task from nothing in seconds on a CPU, and go through exactly
 the code that a real model goes through. For tests, for trying things out, and for teaching.
@@ -124,7 +124,7 @@ def _gemma4(tokenizer: Any) -> Any:
     return Gemma4ForCausalLM(_gemma4_text_config(tokenizer))
 
 
-def _ids(tokenizer: Any) -> dict[str, int]:
+def _ids(tokenizer: Any) -> dict[str, Any]:
     return {
         "pad_token_id": tokenizer.pad_token_id,
         "eos_token_id": tokenizer.eos_token_id,

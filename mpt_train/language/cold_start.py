@@ -1,0 +1,166 @@
+"""The cold start of language models: supervised fine-tuning with the loss on the answers only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from mpt_train.config import ColdStartConfig
+from mpt_train.errors import DivergedError
+from mpt_train.flops import ADAM_PER_PARAMETER, FlopCounter
+from mpt_train.language import demos
+from mpt_train.language.demos import Example
+from mpt_train.language.errors import DemonstrationError
+from mpt_train.language.game import TextVectorGame
+from mpt_train.language.learning import Accumulator, micro_batches
+from mpt_train.language.transcript import Answer
+from mpt_train.seeds import demonstration_seeds
+
+if TYPE_CHECKING:
+    from mpt_train.cold_start import Demonstrations
+    from mpt_train.language.policy import LanguagePolicy
+
+
+def fit(
+    policy: LanguagePolicy,
+    demonstrations: Demonstrations,
+    game: TextVectorGame,
+    config: ColdStartConfig,
+    seed: int,
+    counter: FlopCounter,
+) -> dict[str, float]:
+    """Fine-tune every agent on what it should have answered; returns the last epoch's losses.
+
+    Args:
+        policy: the agents.
+        demonstrations: recorded episodes, unless the configuration names a file.
+        game: the game they were recorded in.
+        config: epochs, answers in a batch, learning rate of Adam.
+        seed: training seed of the run.
+        counter: operations.
+    """
+    own = policy.config
+    examples: Iterable[Example]
+    if own.demonstrations:
+        examples = demos.read(Path(own.demonstrations))
+    else:
+        examples = demos.replay(
+            game,
+            demonstrations.batch,
+            demonstration_seeds(seed, game.num_envs),
+            own.answers,
+            history=own.history,
+            bids=bool(policy.num_levels),
+            pictures=own.pictures,
+        )
+    answers = encode(policy, examples, game)
+    return fit_answers(policy, answers, config, seed, counter)
+
+
+def encode(
+    policy: LanguagePolicy, examples: Iterable[Example], game: TextVectorGame
+) -> list[list[tuple[str, Answer]]]:
+    """Examples in tokens, as (phase, answer), for each agent; copies of a role share theirs.
+
+    Raises:
+        DemonstrationError: an agent has none.
+    """
+    answers: list[list[tuple[str, Answer]]] = [[] for _ in range(policy.num_agents)]
+    for example in examples:
+        if example.agent in game.possible_agents:
+            agents = [game.possible_agents.index(example.agent)]
+        else:
+            agents = [i for i, role in enumerate(game.roles) if role == example.role]
+        if not policy.num_levels and example.phase == "bid":
+            continue
+        forms = example.user_forms or (example.user,)
+        for agent in agents:
+            system = example.system if policy.config.profile else ""
+            answer = Answer(
+                agent=agent,
+                prompt=policy.chat.encode(system, forms),
+                tokens=policy.chat.encode_answer(example.answer),
+                log_prob=0.0,
+                text=example.answer,
+                picture=example.picture,
+            )
+            answers[agent].append((example.phase, answer))
+    for agent, found in enumerate(answers):
+        if not found:
+            raise DemonstrationError(
+                f"the demonstrations hold no answer of {game.possible_agents[agent]}; use more of "
+                "them (--cold-start.episodes), or a file that names its agents or roles"
+            )
+    return answers
+
+
+def fit_answers(
+    policy: LanguagePolicy,
+    answers: list[list[tuple[str, Answer]]],
+    config: ColdStartConfig,
+    seed: int,
+    counter: FlopCounter,
+) -> dict[str, float]:
+    """Supervised epochs over answers of each agent, one agent after the other.
+
+    The loss of an answer is the mean over its tokens. The learners' Adam is not kept.
+    """
+    voices = policy.voices
+    losses: dict[str, float] = {}
+    sums = {"act": [0.0, 0], "bid": [0.0, 0]}
+    for agent, own in enumerate(answers):
+        parameters = list(policy.agents[agent].parameters())
+        weights = sum(p.numel() for p in parameters)
+        optimizer = torch.optim.Adam(parameters, lr=config.learning_rate)
+        generator = np.random.default_rng([seed, 0x5F7, agent])
+        steps = config.epochs * -(-len(own) // config.batch_size)
+        step = 0
+        for epoch in range(config.epochs):
+            order = generator.permutation(len(own))
+            for start in range(0, len(order), config.batch_size):
+                pick = [own[i] for i in order[start : start + config.batch_size]]
+                accumulator = Accumulator(torch.nn.ModuleList([policy.agents[agent]]))
+                batch = [answer for _, answer in pick]
+                for rows in micro_batches(batch, policy.config.micro_batch):
+                    chosen = [batch[i] for i in rows]
+                    with voices.learning():
+                        log_probs, valid, _, work = voices.token_log_probs(
+                            agent,
+                            [a.prompt for a in chosen],
+                            [a.tokens for a in chosen],
+                            1.0,
+                            pictures=[a.picture for a in chosen],
+                        )
+                    recompute = policy.config.gradient_checkpointing
+                    counter.add("cold_start", voices.flop.update(work, recompute))
+                    each = -(log_probs * valid).sum(1) / valid.sum(1)
+                    accumulator.add(each.sum() / len(batch))
+                    if epoch == config.epochs - 1:
+                        for i, value in zip(rows, each.detach().tolist(), strict=True):
+                            sums[pick[i][0]][0] += value
+                            sums[pick[i][0]][1] += 1
+                loss = accumulator.loss()
+                if not torch.isfinite(loss):
+                    raise DivergedError(
+                        f"the cold start diverged: its loss is {float(loss)}; try a lower "
+                        "--cold-start.learning-rate"
+                    )
+                # Linear decay: language models end a fine-tuning with small steps.
+                for group in optimizer.param_groups:
+                    group["lr"] = config.learning_rate * (1.0 - 0.9 * step / max(1, steps))
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+                optimizer.step()
+                counter.add("cold_start", ADAM_PER_PARAMETER * weights)
+                step += 1
+    for phase, name in (("act", "action"), ("bid", "bid")):
+        total, count = sums[phase]
+        if count:
+            losses[f"cold_start_{name}_loss"] = total / count
+    voices.keep_reference()
+    return losses
