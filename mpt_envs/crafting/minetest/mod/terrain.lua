@@ -1,0 +1,175 @@
+-- The world of an episode: a piece of the engine's own landscape, copied to the arena.
+--
+-- The client names chunks to try, in order (a function of seed and episode). They lie so far apart
+-- that no two are neighbours, so each is generated alone and is the same whatever came before. The
+-- first that has what the tasks need is taken; what was generated is forgotten again.
+local M = ...
+local K = M.K
+local W, H = M.WIDTH, M.HEIGHT
+
+local CHUNK, LOW, MARGIN = 80, -32, 16
+local GROUND_LAYER = 13 -- where the middle height of the ground lies in the arena
+local MIN_TREES, MIN_ORE = 10, 40 -- as in the embedded world
+local MIN_CAVE = 400 -- open nodes under the ground; the embedded world always has about 1,300
+local TREE_NEAR, START_NEAR = 9, 14
+
+local function is_forest(x, y, z)
+	local data = minetest.get_biome_data({ x = x, y = y, z = z })
+	local name = data and minetest.get_biome_name(data.biome) or ""
+	return name == "deciduous_forest" or name == "coniferous_forest" or name == "rainforest"
+end
+
+-- Load a region; to be called in a coroutine that `M.resume` continues.
+local function emerge(low, high)
+	minetest.emerge_area(low, high, function(_, _, left)
+		if left == 0 then M.resume() end
+	end)
+	coroutine.yield()
+end
+
+local prepared = false
+local function prepare()
+	if not prepared then
+		emerge(M.low, M.high)
+		prepared = true
+	end
+end
+M.prepare = prepare
+
+local function is_natural(block) return block >= M.GRASS and block <= M.IRON_ORE end
+
+-- Copy a chunk's middle into the arena's buffers; nil if it does not serve. Returns content ids and
+-- param2 by cell.
+local function cut_out(x0, z0)
+	local low = { x = x0, y = LOW, z = z0 }
+	local high = { x = x0 + W - 1, y = LOW + CHUNK - 1, z = z0 + W - 1 }
+	local manip = minetest.get_voxel_manip()
+	local e1, e2 = manip:read_from_map(low, high)
+	local data, param2 = manip:get_data(), manip:get_param2_data()
+	local area = VoxelArea:new({ MinEdge = e1, MaxEdge = e2 })
+	local row = area.ystride
+	local block_by_id = M.block_by_id
+	local top, sorted = {}, {}
+	for x = 0, W - 1 do
+		for z = 0, W - 1 do
+			local at = area:index(x0 + x, high.y, z0 + W - 1 - z)
+			local y = high.y
+			while y > LOW and not is_natural(block_by_id[data[at]] or M.BARRIER) do
+				y = y - 1
+				at = at - row
+			end
+			top[x * W + z] = y
+			sorted[#sorted + 1] = y
+		end
+	end
+	table.sort(sorted)
+	local base = sorted[math.floor(#sorted / 2)] - GROUND_LAYER
+	if base < LOW or base + H > LOW + CHUNK then return nil end
+	local ids, params = {}, {}
+	local barrier = minetest.get_content_id("mpt_body:barrier")
+	local bedrock = minetest.get_content_id("mpt_body:bedrock")
+	local cell = 0
+	for x = 0, W - 1 do
+		for z = 0, W - 1 do
+			local at = area:index(x0 + x, base, z0 + W - 1 - z)
+			local edge = x == 0 or z == 0 or x == W - 1 or z == W - 1
+			for y = 0, H - 1 do
+				if edge or y == H - 1 then
+					ids[cell], params[cell] = barrier, 0
+				elseif y == 0 then
+					ids[cell], params[cell] = bedrock, 0
+				else
+					local id = data[at]
+					local block = block_by_id[id]
+					-- Lava would be a wall to this body: no such place.
+					if not block or block >= M.TABLE then return nil end
+					ids[cell], params[cell] = id, param2[at]
+				end
+				at = at + row
+				cell = cell + 1
+			end
+			M.ground[x * W + z] = math.min(math.max(top[x * W + z] - base, 0), H - 2)
+		end
+	end
+	return ids, params
+end
+
+-- Dry open ground near the middle with a tree close by, or nil.
+local function find_start()
+	local middle, places = (W - 1) / 2, {}
+	for x = 1, W - 2 do
+		for z = 1, W - 2 do
+			local away = math.max(math.abs(x - middle), math.abs(z - middle))
+			local cell = M.cell(x, M.ground[x * W + z] + 1, z)
+			if away <= START_NEAR and M.ground[x * W + z] < H - 4 and K[cell] == M.AIR
+				and K[cell + 1] == M.AIR then
+				places[#places + 1] = { (x - middle) ^ 2 + (z - middle) ^ 2, cell }
+			end
+		end
+	end
+	table.sort(places, function(a, b)
+		if a[1] ~= b[1] then return a[1] < b[1] end
+		return a[2] < b[2]
+	end)
+	for _, place in ipairs(places) do
+		local cell = place[2]
+		local x, z = M.x_of(cell), M.z_of(cell)
+		for _, tree in ipairs(M.lists[0]) do
+			if math.max(math.abs(M.x_of(tree) - x), math.abs(M.z_of(tree) - z)) <= TREE_NEAR then
+				return cell
+			end
+		end
+	end
+	return nil
+end
+
+local function serves()
+	if #M.lists[0] < MIN_TREES then return false end
+	local coal, iron, cave = 0, 0, 0
+	for column = 0, W * W - 1 do
+		local ground = M.ground[column]
+		for y = 1, H - 2 do
+			local block = K[column * H + y]
+			if block == M.COAL_ORE then
+				coal = coal + 1
+			elseif block == M.IRON_ORE then
+				iron = iron + 1
+			elseif block == M.AIR and y < ground then
+				cave = cave + 1
+			end
+		end
+	end
+	return coal >= MIN_ORE and iron >= MIN_ORE and cave >= MIN_CAVE
+end
+
+-- Start an episode in the first of some chunks, pairs of numbers, that serves. Returns how many
+-- were looked at.
+function M.begin(chunks)
+	prepare()
+	for i = 1, #chunks, 2 do
+		local cx, cz = CHUNK * chunks[i] + LOW, CHUNK * chunks[i + 1] + LOW
+		local x0, z0 = cx + MARGIN, cz + MARGIN
+		local mx, mz = x0 + W / 2, z0 + W / 2
+		local level = minetest.get_spawn_level(mx, mz)
+		if level and level < 34 and is_forest(mx, level, mz) then
+			emerge({ x = cx, y = LOW, z = cz }, { x = cx + CHUNK - 1, y = LOW + CHUNK - 1, z = cz + CHUNK - 1 })
+			local ids, params = cut_out(x0, z0)
+			minetest.delete_area(
+				{ x = cx - 16, y = LOW - 16, z = cz - 16 },
+				{ x = cx + CHUNK + 15, y = LOW + CHUNK + 15, z = cz + CHUNK + 15 })
+			if ids then
+				M.write_map(ids, params, {})
+				if serves() then
+					local start = find_start()
+					if start then
+						M.new_body(start)
+						M.events, M.changed, M.outcome = {}, {}, 0
+						M.perceive()
+						return (i + 1) / 2
+					end
+				end
+			end
+		end
+	end
+	error("none of the " .. #chunks / 2 .. " places drawn for this episode serves")
+end

@@ -1,0 +1,338 @@
+"""`MinetestTask`: one world of the crafting domain in a Minetest server, as a turn task."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpt_envs.crafting.facts import MAX_HEALTH, N_ITEMS, REGENERATION_TICKS
+from mpt_envs.crafting.goals import GOAL_ITEM, MILESTONE_VALUE
+from mpt_envs.crafting.layout import (
+    BUDGET,
+    DONE,
+    DONE_DEATH,
+    DONE_GOAL,
+    DONE_TIME,
+    EVENT_MILESTONE,
+    FURNACE_FUEL,
+    FURNACE_INPUT,
+    FURNACE_OUTPUT,
+    GOAL,
+    HEADING,
+    LAST_ACTION,
+    LAST_OUTCOME,
+    LAST_ROLE,
+    LAST_TICKS,
+    MASKS,
+    SCORE,
+    SEED_HIGH,
+    SEED_LOW,
+    SEEN,
+    TICK,
+    TURN,
+    VERSION,
+    WOUND,
+)
+from mpt_envs.crafting.minetest.errors import EngineDiedError, EngineError
+from mpt_envs.crafting.minetest.install import find_installation
+from mpt_envs.crafting.minetest.pool import Pool, shared_pool
+from mpt_envs.crafting.minetest.record import (
+    USED_INTS,
+    add_event,
+    write_report,
+    write_world,
+)
+from mpt_envs.crafting.minetest.server import Server
+from mpt_envs.crafting.minetest.snapshots import PAYLOAD_VERSION, State, check_snapshot, pack
+from mpt_envs.crafting.rules import get_key, set_key
+from mpt_envs.crafting.task import CraftingTask
+from wrappers.errors import PhaseError, SnapshotError
+from wrappers.rng import as_key, episode_key, hash4
+from wrappers.task import Snapshot, TurnResult
+
+STREAM_PLACE: Final = 1100  # which chunks of the map an episode may take place in
+STREAM_DICE: Final = 1101  # seed of the engine's dice in a turn
+
+_PLACES: Final = 200  # chunks that are tried before an episode is given up
+_RADIUS: Final = 180  # of the places, in pairs of chunks
+_LOW_WORD: Final = 0xFFFFFFFF
+_ACTION_LIMIT: Final = 31
+_DEAD: Final = MAX_HEALTH * REGENERATION_TICKS
+
+
+class MinetestTask(CraftingTask):
+    """One goal of the crafting domain in a real voxel engine.
+
+    Roles, actions, observation, reward, text and pictures are those of
+    `mpt_envs.crafting.task.CraftingTask`, which reads them from a record; here the record says what
+    the engine has reported. What an action does is the engine's affair.
+
+    The server is taken at the first reset or restore. If it dies, another one is brought to the
+    same state (the last snapshot or start of an episode, then the turns since) with a warning.
+
+    Args:
+        goal: one of `goals.GOAL_NAMES`.
+        tick_budget: game ticks of an episode; None takes the goal's.
+        pool: where servers come from; None: the process's own.
+
+    Raises:
+        EngineMissingError: there is no Minetest here, or not all of it.
+    """
+
+    snapshot_version = PAYLOAD_VERSION
+
+    def __init__(
+        self,
+        goal: str = "iron-pickaxe",
+        *,
+        tick_budget: int | None = None,
+        pool: Pool | None = None,
+    ) -> None:
+        self._engine_version = find_installation().version
+        super().__init__(goal, tick_budget=tick_budget)
+        self._given_pool = pool
+        self._lock = threading.RLock()
+        self._server: Server | None = None
+        #: How to get to the present state in a new server: a request, then turns.
+        self._base: tuple[str, tuple[int, ...], bytes] | None = None
+        self._journal: list[tuple[int, int, int]] = []
+        self._taken: Snapshot | None = None
+
+    # -- the engine --------------------------------------------------------------------------
+
+    @property
+    def _pool(self) -> Pool:
+        return self._given_pool or shared_pool()
+
+    def _own(self) -> Server | None:
+        """The task's server, if it is there and alive."""
+        server = self._server
+        return server if server is not None and server.alive else None
+
+    def _resident(self) -> Server:
+        """A server in the present state."""
+        server = self._own()
+        if server is not None:
+            self._pool.touch(self)
+            return server
+        self._let_go(keep=False)
+        if self._base is None:
+            raise PhaseError(f"call reset() before playing {self.task_id} in Minetest")
+        server = self._pool.acquire(self)
+        self._server = server
+        name, words, blob = self._base
+        server.ask(name, *words, blob=blob)
+        for turn in self._journal:
+            server.ask("turn", *turn)
+        return server
+
+    def _let_go(self, keep: bool) -> None:
+        if self._server is not None:
+            self._pool.release(self, keep)
+            self._server = None
+
+    def _ask(self, name: str, *words: int, blob: bytes = b"") -> tuple[bytes, bytes]:
+        """A request to a server in the present state; a server that dies is replaced once."""
+        try:
+            return self._resident().ask(name, *words, blob=blob)
+        except EngineDiedError as error:
+            self._let_go(keep=False)
+            warnings.warn(
+                f"{error}\nA new server takes its place and plays the last {len(self._journal)} "
+                "turns again.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        return self._resident().ask(name, *words, blob=blob)
+
+    def _start(self, name: str, words: tuple[int, ...], blob: bytes) -> tuple[bytes, bytes]:
+        """Begin an episode or become a snapshot, in the task's server or in a new one."""
+        before = self._base, self._journal
+        self._base, self._journal = (name, words, blob), []
+        server = self._own()
+        try:
+            if server is not None:
+                self._pool.touch(self)
+                try:
+                    return server.ask(name, *words, blob=blob)
+                except EngineDiedError as error:
+                    self._let_go(keep=False)
+                    warnings.warn(
+                        f"{error}\nA new server takes its place.", RuntimeWarning, stacklevel=4
+                    )
+            self._let_go(keep=False)
+            server = self._server = self._pool.acquire(self)
+            return server.ask(name, *words, blob=blob)
+        except EngineError:
+            self._base, self._journal = before
+            # What the server holds now is not this task's state.
+            self._let_go(keep=False)
+            raise
+
+    def park(self) -> bool:
+        """Read the state out and give the server to someone else; see `pool.Holder`."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if self._own() is not None and self._journal:
+                try:
+                    self._read_base()
+                except EngineDiedError:
+                    self._let_go(keep=False)
+                    return True
+            self._let_go(keep=True)
+            return True
+        finally:
+            self._lock.release()
+
+    def _read_base(self) -> None:
+        """Make the present state the one from which a new server would start."""
+        text, blob = self._ask("read")
+        sizes = tuple(int(word) for word in text.split())
+        self._base, self._journal = ("write", sizes, blob), []
+
+    # -- dynamics ----------------------------------------------------------------------------
+
+    def reset(self, seed: int, episode: int = 0, options: Mapping[str, Any] | None = None) -> None:
+        """Draw a place in the engine's landscape. There are no options.
+
+        Raises:
+            EngineError: the server cannot be started, or dies again and again.
+        """
+        key = episode_key(seed, episode)
+        words = [hash4(key, np.uint64(i), STREAM_PLACE, 0) for i in range(2 * _PLACES)]
+        # Even numbers: no two places are neighbours.
+        chunks = tuple(2 * (int(word) % (2 * _RADIUS + 1) - _RADIUS) for word in words)
+        with self._lock:
+            text, blob = self._start("begin", chunks, b"")
+            self._fill(key)
+            write_world(self.record, blob)
+            write_report(self.record, text)
+            self._changed()
+
+    def _fill(self, key: np.uint64) -> None:
+        """The scalars of a new episode that the server does not know of."""
+        s = self._s
+        self.record[:] = 0
+        s[VERSION] = PAYLOAD_VERSION
+        s[GOAL] = self._goal
+        s[BUDGET] = self._budget
+        s[SEED_LOW] = np.uint32(int(key) & _LOW_WORD).astype(np.int32)
+        s[SEED_HIGH] = np.uint32(int(key) >> 32).astype(np.int32)
+        set_key(s, key)
+        for at in (HEADING, LAST_ROLE, LAST_ACTION, FURNACE_INPUT, FURNACE_FUEL, FURNACE_OUTPUT):
+            s[at] = -1
+
+    def _changed(self) -> None:
+        self._observed = False
+        self._taken = None
+
+    def act(self, agent: str, action: int) -> TurnResult:
+        role, action = self._role[agent], int(action)
+        ints = self._ints
+        if ints[DONE]:
+            return TurnResult(0.0, True, {})
+        if 0 <= action < _ACTION_LIMIT and ints[MASKS + role] >> action & 1:
+            return TurnResult(float(self._turn(role, action)), ints[DONE] != 0, {})
+        return TurnResult(float(self._turn(-1, -1)), ints[DONE] != 0, {"illegal": True})
+
+    def skip(self) -> TurnResult:
+        ints = self._ints
+        if ints[DONE]:
+            return TurnResult(0.0, True, {})
+        return TurnResult(float(self._turn(-1, -1)), ints[DONE] != 0, {})
+
+    def _turn(self, role: int, action: int) -> int:
+        """One turn in the engine; returns its reward."""
+        s = self._s
+        tick, seen, turn = int(s[TICK]), int(s[SEEN]), int(s[TURN])
+        dice = int(hash4(np.uint64(get_key(s)), np.uint64(turn), STREAM_DICE, 0)) & 0x7FFFFFFF
+        with self._lock:
+            text, _ = self._ask("turn", role, action, dice)
+            self._journal.append((role, action, dice))
+        s[LAST_OUTCOME] = write_report(self.record, text)
+        s[LAST_ROLE], s[LAST_ACTION] = role, action
+        s[LAST_TICKS] = s[TICK] - tick
+        reward = self._milestones(int(s[SEEN]) & ~seen)
+        s[SCORE] += reward
+        if int(s[SEEN]) >> int(GOAL_ITEM[self._goal]) & 1:
+            s[DONE] = DONE_GOAL
+        elif s[WOUND] >= _DEAD:
+            s[DONE] = DONE_DEATH
+        elif s[TICK] >= s[BUDGET]:
+            s[DONE] = DONE_TIME
+        s[TURN] = turn + 1
+        self._changed()
+        return reward
+
+    def _milestones(self, fresh: int) -> int:
+        """The reward for items that were obtained for the first time; writes the events."""
+        reward = 0
+        for item in range(N_ITEMS):
+            if fresh >> item & 1:
+                worth = int(MILESTONE_VALUE[self._goal, item])
+                if worth > 0:
+                    reward += worth
+                    add_event(self._s, EVENT_MILESTONE, item, worth)
+        return reward
+
+    # -- state -------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        with self._lock:
+            if self._taken is None:
+                self._read_base()
+                assert self._base is not None
+                _, sizes, blob = self._base
+                state = State(
+                    self._engine_version, self._s[:USED_INTS].copy(), (sizes[0], sizes[1]), blob
+                )
+                self._taken = Snapshot(self.task_id, PAYLOAD_VERSION, pack(state), "exact")
+            return self._taken
+
+    def restore(self, snapshot: Snapshot) -> None:
+        state = check_snapshot(snapshot, self._goal, self._engine_version)
+        with self._lock:
+            try:
+                text, blob = self._start("write", state.sizes, state.blob)
+            except EngineDiedError:
+                raise
+            except EngineError as error:
+                raise SnapshotError(
+                    f"Minetest cannot take this snapshot of {self.task_id!r}: {error}"
+                ) from error
+            self.record[:] = 0
+            write_world(self.record, blob)
+            self._s[:USED_INTS] = state.scalars
+            write_report(self.record, text)
+            self._changed()
+            self._taken = snapshot
+
+    def reseed(self, key: int) -> None:
+        set_key(self._s, as_key(key))
+        self._taken = None
+
+    def clone(self) -> MinetestTask:
+        twin = type(self)(self.goal, tick_budget=self._budget, pool=self._given_pool)
+        if self._base is not None:
+            twin.restore(self.snapshot())
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        snapshot = None if self._base is None else self.snapshot()
+        return {"goal": self.goal, "budget": self._budget, "snapshot": snapshot}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["goal"], tick_budget=state["budget"])  # type: ignore[misc]
+        if state["snapshot"] is not None:
+            self.restore(state["snapshot"])
+
+    def close(self) -> None:
+        """Give the server back. The task can go on: it then takes another one."""
+        with self._lock:
+            self._let_go(keep=True)
