@@ -258,7 +258,7 @@ class EpisodeSet:
 
     Args:
         episodes: at least one.
-        scenes: names of the scenes to keep; None keeps all.
+        scans: names of the scenes to keep; None keeps all.
         keep: further condition on an episode.
 
     Raises:
@@ -268,13 +268,13 @@ class EpisodeSet:
     def __init__(
         self,
         episodes: Iterable[R2REpisode],
-        scenes: Iterable[str] | None = None,
+        scans: Iterable[str] | None = None,
         keep: Callable[[R2REpisode], bool] | None = None,
     ) -> None:
         everything = tuple(episodes)
         known = sorted({episode.scan for episode in everything})
-        if scenes is not None:
-            wanted = [scenes] if isinstance(scenes, str) else list(scenes)
+        if scans is not None:
+            wanted = [scans] if isinstance(scans, str) else list(scans)
             for scene in wanted:
                 if scene not in known:
                     raise ValueError(
@@ -311,6 +311,6 @@ class EpisodeSet:
             shown = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
             raise ValueError(
                 f"there is no episode {episode_id!r} among the {len(ids)} of this task ({shown}); "
-                "check split= and scenes="
+                "check split= and scans="
             )
         return index

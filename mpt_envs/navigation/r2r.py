@@ -59,7 +59,7 @@ class R2RSource:
     Args:
         data: folder of the episodes; None takes the environment variable's (`episodes`).
         split: "train", "val_seen" or "val_unseen".
-        scenes: names of the scenes to keep; None keeps all.
+        scans: names of the scenes to keep; None keeps all.
         graphs: folder of the connectivity graphs; None: ``graphs/`` in the folder of the episodes.
 
     Raises:
@@ -76,12 +76,12 @@ class R2RSource:
         self,
         data: str | os.PathLike[str] | None = None,
         split: str = "val_unseen",
-        scenes: Iterable[str] | None = None,
+        scans: Iterable[str] | None = None,
         graphs: str | os.PathLike[str] | None = None,
     ) -> None:
         folder = data_folder(data)
         everything = load_split(folder, split)
-        self.episodes = EpisodeSet(everything, scenes)
+        self.episodes = EpisodeSet(everything, scans)
         place = graph_folder(folder, graphs)
         self._graphs = {scan: load_graph(place, scan) for scan in self.episodes.scans}
         # All episodes of the split, so that a scene is the same whatever the filters.
@@ -92,7 +92,7 @@ class R2RSource:
         self._arguments = (
             str(folder.resolve()),
             split,
-            None if scenes is None else self.episodes.scans,
+            None if scans is None else self.episodes.scans,
             str(place.resolve()),
         )
         self.split = split
@@ -192,11 +192,11 @@ def _digest(
 def r2r_source(
     data: str | os.PathLike[str] | None = None,
     split: str = "val_unseen",
-    scenes: str | Iterable[str] | None = None,
+    scans: str | Iterable[str] | None = None,
     graphs: str | os.PathLike[str] | None = None,
 ) -> R2RSource:
     """An `R2RSource`; the same one for the same arguments and unchanged files, within a process."""
-    names = (scenes,) if isinstance(scenes, str) else None if scenes is None else tuple(scenes)
+    names = (scans,) if isinstance(scans, str) else None if scans is None else tuple(scans)
     folder = data_folder(data)
     place = graph_folder(folder, graphs)
     return _shared(str(folder), split, names, str(place), _state_of(folder, place))
@@ -204,9 +204,9 @@ def r2r_source(
 
 @functools.lru_cache(maxsize=8)
 def _shared(
-    data: str, split: str, scenes: tuple[str, ...] | None, graphs: str, state: Any
+    data: str, split: str, scans: tuple[str, ...] | None, graphs: str, state: Any
 ) -> R2RSource:
-    return R2RSource(data, split, scenes, graphs)
+    return R2RSource(data, split, scans, graphs)
 
 
 def _state_of(*folders: Path) -> tuple[tuple[str, int, int], ...]:

@@ -151,9 +151,9 @@ def test_choosing(tmp_path: Path) -> None:
 
 def test_filters(tmp_path: Path) -> None:
     everything = load_split(write_house(tmp_path), "val_unseen")
-    assert EpisodeSet(everything, scenes="house").scans == ("house",)
+    assert EpisodeSet(everything, scans="house").scans == ("house",)
     with pytest.raises(ValueError, match="no episode is in the scene 'castle'; scenes: house"):
-        EpisodeSet(everything, scenes=["house", "castle"])
+        EpisodeSet(everything, scans=["house", "castle"])
     assert len(EpisodeSet(everything, keep=lambda e: e.geodesic < 7)) == 3
     with pytest.raises(ValueError, match="no episode is left"):
         EpisodeSet(everything, keep=lambda e: False)
@@ -172,7 +172,7 @@ def test_the_real_split() -> None:
     assert len(episodes) == 1839
     assert len({e.trajectory_id for e in episodes}) == 613
     assert len({e.scan for e in episodes}) == 11
-    assert EpisodeSet(episodes, scenes=["zsNo4HB9uLZ", "8194nk5LbLH"]).scans == (
+    assert EpisodeSet(episodes, scans=["zsNo4HB9uLZ", "8194nk5LbLH"]).scans == (
         "8194nk5LbLH",
         "zsNo4HB9uLZ",
     )

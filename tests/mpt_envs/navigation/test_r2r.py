@@ -88,8 +88,8 @@ def test_one_source_for_a_process_and_a_twin_in_another(house: Path) -> None:
     source = r2r_source(house)
     assert r2r_source(str(house)) is source
     assert copy.deepcopy(source) is source
-    assert r2r_source(house, scenes="house") is not source
-    twin = pickle.loads(pickle.dumps(R2RSource(house, scenes=["house"])))
+    assert r2r_source(house, scans="house") is not source
+    twin = pickle.loads(pickle.dumps(R2RSource(house, scans=["house"])))
     assert twin.digest == source.digest
     assert twin.split == "val_unseen"
     # Changed files are read again.
@@ -117,7 +117,7 @@ def test_a_scene_without_a_graph(house: Path) -> None:
     write_json(house / "val_unseen_gt.json.gz", {**{n: truth(n) for n in ROUTES}, "11": truth("1")})
     with pytest.raises(EpisodeDataError, match="no connectivity graph of the scene 'castle'"):
         R2RSource(house)
-    assert len(R2RSource(house, scenes="house")) == 4
+    assert len(R2RSource(house, scans="house")) == 4
     for path in (house / "graphs").iterdir():
         path.unlink()
     with pytest.raises(EpisodeDataError, match="no connectivity graph of the scene"):
@@ -128,7 +128,7 @@ def test_a_scene_without_a_graph(house: Path) -> None:
     with pytest.raises(EpisodeDataError, match=r"graphs='.*nowhere' is not a folder"):
         R2RSource(house, graphs=house / "nowhere")
     write_json(house.parent / "elsewhere" / "house.json", graph())
-    assert len(R2RSource(house, scenes="house", graphs=house.parent / "elsewhere")) == 4
+    assert len(R2RSource(house, scans="house", graphs=house.parent / "elsewhere")) == 4
 
 
 @needs_r2r
