@@ -122,7 +122,7 @@ class Trainer:
         self.counter = FlopCounter()
         self._parameters = self.agents.named_parameters()
         self._optimizer = torch.optim.Adam(
-            self._parameters.values(), lr=config.optimizer.learning_rate
+            self._parameters.values(), lr=config.optimizer.learning_rate, fused=True
         )
         self._branches = BranchPlayer(self.game)
         self._curve_game = self.game.spawn(config.eval.curve_worlds)
@@ -295,7 +295,7 @@ class Trainer:
         reports = []
         for worlds in self._minibatches():
             whole = len(worlds) == config.num_envs
-            part = batch if whole else batch.of_worlds(worlds)
+            part = batch if whole else batch.only(worlds)
             own_pairs = pairs if pairs is None or whole else pairs.of_worlds(worlds)
             reports.append(self._learn(part, own_pairs, action_step, bid_step, clip))
         learned_from = _mean(reports)

@@ -12,7 +12,7 @@ from mpt_train.branches import Pairs
 from mpt_train.coordination.base import Coordination
 from mpt_train.flops import BACKWARD, FlopCounter
 from mpt_train.policy import Policy, SwarmPolicy, masked_log_softmax
-from mpt_train.rollout import Batch
+from mpt_train.rollout import Batch, take
 from mpt_train.text_policy import TextPolicy
 
 
@@ -62,11 +62,11 @@ def action_loss(
             continue
         logits = policy.action_logits_one(agent, batch.rows_of(agent, where))
         if batch.messages is not None:
-            logits = coordination.refine(agent, logits, torch.from_numpy(batch.messages[where]))
-        log_probs = masked_log_softmax(logits, torch.from_numpy(batch.masks[where]))
-        chosen = log_probs.gather(1, torch.from_numpy(batch.actions[where])[:, None])[:, 0]
-        weight = torch.from_numpy(advantage[where].astype(np.float32))
-        old = None if clip is None else torch.from_numpy(batch.log_probs[where])
+            logits = coordination.refine(agent, logits, take(batch.messages, where))
+        log_probs = masked_log_softmax(logits, take(batch.masks, where))
+        chosen = log_probs.gather(1, take(batch.actions, where)[:, None])[:, 0]
+        weight = take(advantage, where).float()
+        old = None if clip is None else take(batch.log_probs, where)
         total = total + surrogate(chosen, weight, old, clip)
         entropy = -(log_probs.exp() * log_probs).sum(-1).mean()
         entropies.append(float(entropy.detach()))
@@ -144,9 +144,9 @@ def choice_loss(
                 f"the strategy {coordination.name!r} does not record what it draws from: leave it "
                 "in context.choice_logits, or use --optimizer.minibatches 1"
             )
-        recorded = torch.from_numpy(batch.choice_logits[where])
+        recorded = take(batch.choice_logits, where)
         old, _ = coordination.choice_log_prob(recorded, batch, where)
-    weight = torch.from_numpy(advantage[where].astype(np.float32))
+    weight = take(advantage, where).float()
     loss = surrogate(log_prob, weight, old, clip)
     if entropy_weight:
         loss = loss - entropy_weight * entropy

@@ -151,13 +151,18 @@ def _sample_all(logits, keys, turns, stream, out):  # type: ignore[no-untyped-de
     for agent in range(logits.shape[0]):
         first = agent * _INDEX_STRIDE
         for row in range(logits.shape[1]):
-            best = -np.inf
+            top = -np.inf
             for k in range(logits.shape[2]):
-                unit = uniform4(keys[row], turns[row], stream, first + k)
-                value = logits[agent, row, k] - np.log(-np.log(unit + 1e-17))
-                if value > best:
-                    best = value
-                    out[row, agent] = k
+                top = max(top, logits[agent, row, k])
+            total = 0.0
+            for k in range(logits.shape[2]):
+                total += np.exp(logits[agent, row, k] - top)
+            left = uniform4(keys[row], turns[row], stream, first) * total
+            for k in range(logits.shape[2]):
+                left -= np.exp(logits[agent, row, k] - top)
+                if left < 0.0:
+                    break
+            out[row, agent] = k
 
 
 def sample_rows(
@@ -219,7 +224,8 @@ def sample_all(
 ) -> NDArray[np.int64]:
     """One draw for each agent and row, nothing masked: ``float32 (A, N, K)`` to ``(N, A)``.
 
-    Agent a's draws equal those of ``sample_rows(logits[a], ..., agent=a)``.
+    By the inverse of the cumulative distribution, for choices that have an order (bid levels): the
+    same noise draws neighbouring levels from distributions that hardly differ.
     """
     out = np.zeros((logits.shape[1], logits.shape[0]), np.int64)
     _sample_all(logits, keys, turns, stream, out)

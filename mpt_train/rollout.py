@@ -186,55 +186,36 @@ class Batch:
         result: NDArray[np.float64] = self.rewards.sum(axis=0)
         return result
 
-    def of_worlds(self, worlds: NDArray[np.int64]) -> Batch:
-        """The episodes of some worlds only (without snapshots)."""
-        observations = self.observations[..., worlds, :]
-        by_turn = {
-            name: value[:, worlds]
-            for name in _BY_TURN
-            if (value := getattr(self, name)) is not None and value.size
-        }
-        return dataclasses.replace(
-            self,
-            observations=observations,
-            keys=self.keys[worlds],
-            metrics=self.metrics[worlds],
-            saved=[],
-            **by_turn,
-        )
+    def only(self, worlds: NDArray[np.int64]) -> Batch:
+        """The same batch in which only these worlds count as played; arrays are shared."""
+        mine = np.zeros(self.active.shape[1], np.bool_)
+        mine[worlds] = True
+        return dataclasses.replace(self, active=self.active & mine)
 
     def rows_of(self, agent: int, where: NDArray[np.bool_]) -> Tensor:
         """The agent's observations where ``where: bool (T, N)``, as ``(n, D)``."""
-        source = self.observations if self.shared else self.observations[agent]
-        return torch.from_numpy(source[where])
+        return take(self.observations if self.shared else self.observations[agent], where)
 
     def rows_of_all(self, where: NDArray[np.bool_]) -> Tensor:
         """Every agent's observations: ``(n, D)`` where they are shared, else ``(A, n, D)``."""
-        return torch.from_numpy(
-            self.observations[where] if self.shared else self.observations[:, where]
-        )
+        if self.shared:
+            return take(self.observations, where)
+        return torch.stack([take(own, where) for own in self.observations])
 
     def metric(self, name: str) -> NDArray[np.float64]:
         """One metric of each episode, ``(N,)``."""
         return self.metrics[:, self.metric_names.index(name)]
 
 
-_BY_TURN = (
-    "masks",
-    "active",
-    "present",
-    "bids",
-    "winning_bids",
-    "winners",
-    "runners_up",
-    "actions",
-    "rewards",
-    "illegal",
-    "messages",
-    "choice_logits",
-    "log_probs",
-)
-"""Fields of a `Batch` whose first two dimensions are turn and world."""
+def take(values: NDArray[Any], where: NDArray[np.bool_]) -> Tensor:
+    """``values[where]`` as a tensor, by torch's own gathering, which is the quickest.
+
+    Args:
+        values: ``(T, N, ...)``, contiguous.
+        where: ``bool (T, N)``.
+    """
+    rows = torch.from_numpy(values).flatten(0, 1)
+    return rows.index_select(0, torch.from_numpy(np.flatnonzero(where)))
 
 
 def stack_observations(
@@ -315,6 +296,7 @@ def rollout(
     while game.active.any():
         rows = np.flatnonzero(game.active)
         everyone = len(rows) == n
+        at = slice(None) if everyone else rows
         observations = stack_observations(game.observe(), shared, width)
         masks = pad_masks(game.action_masks(), k)
         present = game.present()
@@ -323,9 +305,9 @@ def rollout(
             policy=policy,
             observations=torch.from_numpy(part_obs),
             masks=masks if everyone else [mask[rows] for mask in masks],
-            present=present[rows],
-            keys=keys[rows],
-            turns=game.turn[rows],
+            present=present[at],
+            keys=keys[at],
+            turns=game.turn[at],
             game=game,
             rows=rows,
             num_levels=levels,
@@ -346,7 +328,7 @@ def rollout(
                 (step, int(w), s) for w, s in zip(chosen.tolist(), snapshots, strict=True)
             ]
         auction = game.auction(bids)
-        actions, legal, logits = _act(context, coordination, auction.winners[rows], counter)
+        actions, legal, logits = _act(context, coordination, auction.winners[at], counter)
         full_actions = np.zeros(n, np.int64)
         # Of agents that answer in text, -1 may also be an answer that says nothing.
         full_actions[rows] = actions if in_text else np.maximum(actions, 0)
@@ -357,21 +339,21 @@ def rollout(
             batch.observations[step] = observations
         else:
             batch.observations[:, step] = observations
-        batch.masks[step, rows] = legal
-        batch.active[step, rows] = True
+        batch.masks[step, at] = legal
+        batch.active[step, at] = True
         batch.present[step] = present
         batch.bids[step] = bids
         batch.winners[step] = winners
         batch.runners_up[step] = auction.runners_up
         batch.winning_bids[step, acting] = game.bid_levels[bids[acting, winners[acting]]]
-        batch.actions[step, rows] = actions
+        batch.actions[step, at] = actions
         batch.rewards[step] = result.rewards
         batch.illegal[step] = result.illegal
         if log_probs and not in_text:
-            batch.log_probs[step, rows] = log_prob_rows(logits, legal, actions)
-        batch.messages = _record(batch.messages, context.messages, (horizon, n), step, rows)
+            batch.log_probs[step, at] = log_prob_rows(logits, legal, actions)
+        batch.messages = _record(batch.messages, context.messages, (horizon, n), step, at)
         batch.choice_logits = _record(
-            batch.choice_logits, context.choice_logits, (horizon, n), step, rows
+            batch.choice_logits, context.choice_logits, (horizon, n), step, at
         )
         step += 1
     batch.metrics = game.metrics()
@@ -385,7 +367,7 @@ def _record(
     values: Tensor | None,
     shape: tuple[int, int],
     step: int,
-    rows: NDArray[np.int64],
+    rows: slice | NDArray[np.int64],
 ) -> NDArray[np.float32] | None:
     """Keep what a strategy has left in a turn's context, if it has."""
     if values is None:

@@ -93,9 +93,7 @@ def central(observations: Tensor) -> Tensor:
 
 def central_rows(batch: Batch, where: NDArray[np.bool_]) -> Tensor:
     """`central` for recorded turns, ``(n, D)``."""
-    if batch.shared:
-        return torch.from_numpy(batch.observations[where])
-    return torch.from_numpy(np.concatenate([obs[where] for obs in batch.observations], axis=-1))
+    return central(batch.rows_of_all(where))
 
 
 def central_size(shared: bool, observation_size: int, num_agents: int) -> int:

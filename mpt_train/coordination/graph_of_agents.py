@@ -40,7 +40,7 @@ from mpt_train.coordination.base import Coordination, Shape, one_hot_bids, regis
 from mpt_train.flops import FlopCounter
 from mpt_train.networks import StackedLinear, StackedMLP
 from mpt_train.policy import NEGATIVE, Policy, masked_log_softmax, sample_rows
-from mpt_train.rollout import Batch, TurnContext
+from mpt_train.rollout import Batch, TurnContext, take
 from wrappers.rng import STREAM_COORDINATION, STREAM_POLICY_ACTION, hash_rows
 
 TOP_K = 3
@@ -181,7 +181,7 @@ class GraphOfAgents(Coordination):
         if self.judges is None:
             return None
         assert batch.choice_logits is not None
-        alive = torch.from_numpy(batch.choice_logits[where] > NEGATIVE)
+        alive = take(batch.choice_logits, where) > NEGATIVE
         cost = (1 + flops.BACKWARD) * self._judge_flop * self._agents
         counter.add("update_bid", cost * len(alive))
         scores = self._judged(batch.rows_of_all(where), alive)
@@ -192,7 +192,7 @@ class GraphOfAgents(Coordination):
     ) -> tuple[Tensor, Tensor]:
         """Of the agent that acted."""
         log_probs = torch.log_softmax(logits, dim=-1)
-        chosen = log_probs.gather(1, torch.from_numpy(batch.winners[where])[:, None])[:, 0]
+        chosen = log_probs.gather(1, take(batch.winners, where)[:, None])[:, 0]
         return chosen, -(log_probs.exp() * log_probs).sum(-1).mean()
 
     def cold_start_loss(

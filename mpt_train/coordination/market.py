@@ -13,7 +13,7 @@ from mpt_train.coordination.base import Coordination, register
 from mpt_train.flops import BACKWARD, FlopCounter
 from mpt_train.outcome import outcome_log_prob
 from mpt_train.policy import Policy, SwarmPolicy, sample_all
-from mpt_train.rollout import Batch, TurnContext
+from mpt_train.rollout import Batch, TurnContext, take
 from mpt_train.text_policy import TextPolicy
 from wrappers.rng import STREAM_POLICY_BID
 
@@ -67,12 +67,12 @@ class LearnedBids(Coordination):
     ) -> tuple[Tensor, Tensor]:
         """Of the auction's outcome ("marginal"), or of all present agents' own bids ("sampled")."""
         log_probs = torch.log_softmax(logits.permute(1, 0, 2), dim=-1)
-        present = torch.from_numpy(batch.present[where].T.copy())
+        present = take(batch.present, where).T
         if self._estimator == "marginal":
-            winners = torch.from_numpy(batch.winners[where])
+            winners = take(batch.winners, where)
             chosen = outcome_log_prob(log_probs, present, winners)
         else:
-            levels = torch.from_numpy(batch.bids[where].T.copy())
+            levels = take(batch.bids, where).T
             chosen = (log_probs.gather(2, levels[:, :, None])[:, :, 0] * present).sum(0)
         entropy = (-(log_probs.exp() * log_probs).sum(-1) * present).sum() / present.sum()
         return chosen, entropy

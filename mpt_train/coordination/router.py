@@ -21,7 +21,7 @@ from mpt_train.coordination.base import (
 from mpt_train.flops import FlopCounter
 from mpt_train.networks import StackedMLP
 from mpt_train.policy import Policy, masked_log_softmax, sample_rows
-from mpt_train.rollout import Batch, TurnContext
+from mpt_train.rollout import Batch, TurnContext, take
 from wrappers.rng import STREAM_COORDINATION
 
 
@@ -68,8 +68,8 @@ class Router(Coordination):
         self, logits: Tensor, batch: Batch, where: NDArray[np.bool_]
     ) -> tuple[Tensor, Tensor]:
         """Of the agent that acted, among those present."""
-        log_probs = masked_log_softmax(logits, torch.from_numpy(batch.present[where]))
-        chosen = log_probs.gather(1, torch.from_numpy(batch.winners[where])[:, None])[:, 0]
+        log_probs = masked_log_softmax(logits, take(batch.present, where))
+        chosen = log_probs.gather(1, take(batch.winners, where)[:, None])[:, 0]
         return chosen, -(log_probs.exp() * log_probs).sum(-1).mean()
 
     def cold_start_loss(

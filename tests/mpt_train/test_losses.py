@@ -15,7 +15,7 @@ from mpt_train.games import build_game
 from mpt_train.loop import Trainer
 from mpt_train.losses import surrogate
 from mpt_train.policy import log_prob_rows, masked_log_softmax
-from mpt_train.rollout import rollout
+from mpt_train.rollout import rollout, take
 from mpt_train.seeds import training_seeds
 from tests.mpt_train.relay import tiny
 
@@ -104,23 +104,23 @@ def test_mini_batches_share_out_the_episodes() -> None:
         Trainer(dataclasses.replace(config, optimizer=OptimizerConfig(minibatches=11)))
 
 
-def test_a_part_of_a_batch_holds_what_the_batch_holds() -> None:
-    trainer = Trainer(tiny("graph-of-agents"))
-    agents = trainer.agents
-    trainer.game.reset(training_seeds(0, 0, trainer.config.num_envs))
-    batch = rollout(trainer.game, agents.policy, agents.coordination, FlopCounter(), log_probs=True)
-    worlds = np.array([3, 7, 4])
-    part = batch.of_worlds(worlds)
-    for f in dataclasses.fields(batch):
-        whole, some = getattr(batch, f.name), getattr(part, f.name)
-        if f.name in ("keys", "metrics"):
-            assert np.array_equal(some, whole[worlds])
-        elif f.name == "observations":
-            assert np.array_equal(some, whole[..., worlds, :])
-        elif isinstance(whole, np.ndarray):
-            assert whole.shape[:2] == batch.active.shape, "a new field? of_worlds must cut it"
-            assert np.array_equal(some, whole[:, worlds])
-    assert np.array_equal(part.returns, batch.returns[worlds])
+@pytest.mark.parametrize("agents", [2, 4])
+def test_rows_are_taken_as_numpy_indexes(agents: int) -> None:
+    config = tiny("mpt-plus", env=EnvConfig(agents=agents))
+    trainer = Trainer(config)
+    trainer.game.reset(training_seeds(0, 0, config.num_envs))
+    batch = rollout(trainer.game, trainer.agents.policy, trainer.agents.coordination, FlopCounter())
+    part = batch.only(np.array([3, 7, 4]))
+    assert part.active.sum(axis=0).nonzero()[0].tolist() == [3, 4, 7]
+    assert np.array_equal(part.active[:, 3], batch.active[:, 3])
+    where = part.acted
+    for values in (batch.masks, batch.bids, batch.actions, batch.rewards):
+        assert np.array_equal(take(values, where).numpy(), values[where])
+    for agent in range(agents):
+        source = batch.observations if batch.shared else batch.observations[agent]
+        assert np.array_equal(part.rows_of(agent, where).numpy(), source[where])
+    everyone = batch.observations[where] if batch.shared else batch.observations[:, where]
+    assert np.array_equal(part.rows_of_all(where).numpy(), everyone)
 
 
 @pytest.mark.parametrize("kind", ["preference", "both"])
