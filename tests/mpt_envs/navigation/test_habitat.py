@@ -1,0 +1,215 @@
+"""The adapter over habitat-sim: frames, turns, poses, snapshots, and what is said when it lacks.
+
+The simulator itself is installed by conda only. Here a double with its documented interface stands
+in for it; the test at the end runs where the real one and a scene are at hand.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mpt_envs.navigation.episodes import EpisodeDataError
+from tests.mpt_envs.navigation.fake_habitat_sim import Simulator
+from tests.mpt_envs.navigation.habitat import adapter, double, house_space, write_scene
+from tests.mpt_envs.navigation.r2r_data import NODES
+
+__all__ = ["double"]
+
+
+@pytest.fixture
+def world(double: ModuleType, tmp_path: Path) -> Any:
+    world = adapter("habitat_world").World(write_scene(tmp_path / "scenes"))
+    world.open("mp3d/house/house.glb")
+    return world
+
+
+# -- the body ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("degrees", [0, 45, 90, 200, 345])
+def test_headings_survive_the_quaternion(world: Any, degrees: int) -> None:
+    world.place(NODES["hall_m"], math.radians(degrees))
+    assert world.heading == pytest.approx(math.radians(degrees), abs=1e-5)
+    assert world.position.tolist() == np.float32(NODES["hall_m"]).tolist()
+
+
+def test_left_is_left_and_forward_is_where_the_body_looks(world: Any) -> None:
+    w = adapter("habitat_world")
+    world.place(NODES["hall_m"], 0.0)
+    assert not world.step(w.FORWARD)  # along -z, towards the room
+    assert np.allclose(world.position - np.float32(NODES["hall_m"]), [0, 0, -0.25], atol=1e-6)
+    for _ in range(6):
+        assert not world.step(w.LEFT)
+    assert math.degrees(world.heading) == pytest.approx(90, abs=1e-3)
+    world.place(NODES["hall_m"], world.heading)
+    world.step(w.FORWARD)  # along -x
+    assert np.allclose(world.position - np.float32(NODES["hall_m"]), [-0.25, 0, 0], atol=1e-6)
+    for _ in range(12):
+        world.step(w.RIGHT)
+    assert math.degrees(world.heading) == pytest.approx(270, abs=1e-3)
+    world.step(w.FORWARD)
+    assert np.allclose(world.position - np.float32(NODES["hall_m"]), [0, 0, 0], atol=1e-6)
+
+
+def test_walls_stop_the_body_and_say_so(world: Any) -> None:
+    w = adapter("habitat_world")
+    world.place(NODES["hall_w"], math.pi / 2)  # towards the end of the hall
+    collisions = [world.step(w.FORWARD) for _ in range(6)]
+    assert collisions[0] is False
+    assert collisions[-1] is True
+    assert world.position[0] > -0.7
+
+
+def test_a_pose_is_put_back_to_the_bit(world: Any) -> None:
+    w = adapter("habitat_world")
+    rng = np.random.default_rng(0)
+    world.place(NODES["hall_w"], 4.5)
+    for _ in range(30):
+        world.step((w.FORWARD, w.LEFT, w.RIGHT)[rng.integers(3)])
+    pose = world.pose
+    assert len(pose) == w.POSE_BYTES
+
+    def future() -> list[bytes]:
+        play = np.random.default_rng(1)
+        poses = []
+        for _ in range(40):
+            world.step((w.FORWARD, w.LEFT, w.RIGHT)[play.integers(3)])
+            poses.append(world.pose)
+        return poses
+
+    first = future()
+    world.pose = pose
+    assert world.pose == pose
+    assert future() == first
+    # In another simulator too.
+    other = w.World(world.folder)
+    other.open("mp3d/house/house.glb")
+    other.pose = pose
+    world = other
+    assert future() == first
+
+
+@pytest.mark.parametrize(
+    "pose",
+    [b"", b"\0" * 28, np.full(7, np.nan, np.float32).tobytes(), np.ones(7, np.float32).tobytes()],
+)
+def test_what_is_no_pose(world: Any, pose: bytes) -> None:
+    before = world.pose
+    with pytest.raises(ValueError, match="pose"):
+        world.pose = pose
+    assert world.pose == before
+
+
+# -- the scene -----------------------------------------------------------------------------------
+
+
+def test_distances_are_those_of_the_mesh(world: Any) -> None:
+    space = house_space()
+    for start, goal in (("hall_w", "room"), ("hall_w", "loft")):
+        wanted = space.distance(space.distances_to(NODES[goal]), NODES[start])
+        assert world.distance(NODES[start], NODES[goal]) == pytest.approx(wanted, abs=1e-3)
+    assert world.distance(NODES["hall_w"], NODES["cellar"]) == math.inf
+    # What policies observe is the same place, to within a column.
+    field = world.space().distances_to(NODES["loft"])
+    assert world.space().distance(field, NODES["hall_w"]) == pytest.approx(
+        world.distance(NODES["hall_w"], NODES["loft"]), abs=0.5
+    )
+    assert world.space() is world.space()
+
+
+def test_one_simulator_goes_from_scene_to_scene(world: Any, tmp_path: Path) -> None:
+    write_scene(tmp_path / "scenes", "twin")
+    world.open("mp3d/twin/twin.glb")
+    world.open("mp3d/twin/twin.glb")
+    assert len(Simulator.opened) == 1
+    world.close()
+    assert Simulator.opened[0].closed
+    world.close()
+    world.open("mp3d/house/house.glb")
+    assert len(Simulator.opened) == 2
+
+
+def test_without_a_camera_there_is_no_renderer(world: Any) -> None:
+    configuration = Simulator.opened[0].config
+    assert configuration.sim_cfg.create_renderer is False
+    assert configuration.sim_cfg.gpu_device_id == -1
+    assert configuration.agents[0].sensor_specifications == []
+    assert configuration.sim_cfg.allow_sliding is True
+    assert (configuration.agents[0].height, configuration.agents[0].radius) == (1.5, 0.1)
+
+
+def test_the_camera(double: ModuleType, tmp_path: Path) -> None:
+    world = adapter("habitat_world").World(write_scene(tmp_path), resolution=(48, 64))
+    world.open("mp3d/house/house.glb")
+    assert Simulator.opened[0].config.sim_cfg.create_renderer is True
+    picture = world.picture()
+    assert picture.shape == (48, 64, 3)
+    assert picture.dtype == np.uint8
+
+
+@pytest.mark.parametrize("place", ["mp3d/house", "house", ""])
+def test_scenes_are_found_under_shorter_names_too(
+    double: ModuleType, tmp_path: Path, place: str
+) -> None:
+    (tmp_path / place).mkdir(parents=True, exist_ok=True)
+    (tmp_path / place / "house.glb").write_bytes(b"glb")
+    found = adapter("habitat_world").scene_file(tmp_path, "mp3d/house/house.glb")
+    assert found == tmp_path / place / "house.glb"
+
+
+def test_what_is_said_of_missing_scenes(
+    double: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    w = adapter("habitat_world")
+    monkeypatch.delenv(w.SCENES_VARIABLE, raising=False)
+    with pytest.raises(EpisodeDataError, match=r"needs scenes.*Matterport3D"):
+        w.World()
+    with pytest.raises(EpisodeDataError, match="is not a folder"):
+        w.World(tmp_path / "nowhere")
+    monkeypatch.setenv(w.SCENES_VARIABLE, str(write_scene(tmp_path / "s", with_mesh=False)))
+    world = w.World()
+    with pytest.raises(EpisodeDataError, match=r"no scene .mp3d/castle/castle\.glb"):
+        world.open("mp3d/castle/castle.glb")
+    with pytest.raises(EpisodeDataError, match="leads out of the folder"):
+        world.open("../secret.glb")
+    with pytest.raises(EpisodeDataError, match=r"no navigation mesh.*\.navmesh file is missing"):
+        world.open("mp3d/house/house.glb")
+    assert world.scene_id is None
+
+
+# -- the real simulator --------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("habitat_sim") is None or not os.environ.get("MPT_HABITAT_SCENES"),
+    reason="needs habitat-sim (conda install habitat-sim headless -c conda-forge -c aihabitat) "
+    "and MPT_HABITAT_SCENES naming a folder with mp3d/zsNo4HB9uLZ",
+)
+def test_the_real_simulator_moves_and_restores() -> None:
+    w = adapter("habitat_world")
+    world = w.World()
+    world.open("mp3d/zsNo4HB9uLZ/zsNo4HB9uLZ.glb")
+    start = [15.068599700927734, 0.17162801325321198, -4.4848198890686035]
+    goal = [13.04640007019043, 0.17162801325321198, 1.8739700317382812]
+    world.place(start, math.radians(60))
+    assert world.distance(start, goal) == pytest.approx(7.9608, abs=0.05)
+    for action in (w.LEFT, w.LEFT):
+        world.step(action)
+    assert not world.step(w.FORWARD)
+    # The first step of the ground truth of episode 1.
+    assert np.allclose(world.position, [14.8186, 0.17163, -4.48482], atol=2e-3)
+    pose = world.pose
+    world.step(w.FORWARD)
+    after = world.pose
+    world.pose = pose
+    assert world.pose == pose
+    world.step(w.FORWARD)
+    assert world.pose == after
