@@ -124,10 +124,15 @@ class R2RSource:
 
     def episode(self, key: int) -> tuple[Scene, Episode]:
         found = self.recorded(key)
+        scene = self.scene(found.scan)
+        start = np.array(found.start)
+        at = scene.space.locate(start)
+        if at is not None:
+            start[1] = scene.space.heights[at]  # the floor here, a few centimetres off the mesh's
         episode = Episode(
             id=found.episode_id,
             scene_id=found.scan,
-            start=found.start,
+            start=start,
             heading=found.heading,
             goal=found.goal,
             radius=found.radius,
@@ -135,7 +140,7 @@ class R2RSource:
             instruction=found.instruction,
             instruction_path=found.reference_path,
         )
-        return self.scene(found.scan), episode
+        return scene, episode
 
     def scene(self, scan: str) -> Scene:
         """The scene of a scan, built when it is first asked for."""
