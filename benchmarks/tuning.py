@@ -1,10 +1,10 @@
 """Tuning with equal effort: ``python -m benchmarks.tuning``.
 
-Every method is trained on the same grid, at the same compute, with one training seed that no
+Every method is trained on the same grid, at the same compute, with training seeds that no
 comparison uses: first learning rates times network widths, then, at the best of these, entropy
-bonuses. The best point of each method is what
-`mpt_train.methods` holds; all points are written beside it. The return is measured on the held-out
-worlds, as in the comparison: four points a method are too few to fit them.
+bonuses times updates per batch. The best point of each method, by the mean over the seeds, is what
+`mpt_train.methods` holds; all points are written beside it. The return is measured on validation
+worlds, on which nothing else is.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from mpt_train.config import EvalConfig, TrainConfig
 from mpt_train.files import write_json
 from mpt_train.methods import METHODS, method_config
 
-SEED = 1000
-"""Training seed of all tuning runs."""
+FIRST_SEED = 1000
+"""First training seed of tuning runs."""
 LEARNING_RATES = (2e-3, 4e-3)
 HIDDEN = ((32, 32), (64, 64))
 ENTROPIES = (0.003, 0.01, 0.03)
-"""Entropy bonuses; the first one serves while learning rates and widths are chosen. `mpt` has none,
-as in the paper."""
+"""Entropy bonuses; `mpt` has none, as in the paper."""
+MINIBATCHES = (8, 16)
+"""Updates per batch of 128 episodes; `mpt` makes one per batch of 16, as in the paper."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,10 @@ class TuningConfig:
     methods: tuple[str, ...] = tuple(METHODS)
     """Methods to tune."""
     stage: Literal["width", "entropy"] = "width"
-    """"width": learning rates times widths. "entropy": entropy bonuses, at the learning rate and
-    width that the method is set to."""
+    """"width": learning rates times widths. "entropy": entropy bonuses times updates per batch, at
+    the learning rate and width that the method is set to."""
+    seeds: int = 3
+    """Training seeds of each point."""
     budget_gflop: float = 60.0
     """Compute of each run in 10^9 floating-point operations."""
     out: Path = Path("results/tuning.json")
@@ -57,33 +60,47 @@ class TuningConfig:
 
 
 def grid(config: TuningConfig) -> list[TrainConfig]:
-    """All configurations, method by method."""
-    points = []
+    """All configurations, method by method, the seeds of a point side by side."""
+    runs = []
     for name in config.methods:
         base = for_domain(method_config(name, task=config.task, budget_gflop=config.budget_gflop))
-        own = (base.optimizer.learning_rate, base.network.hidden)
-        triples: list[tuple[float, tuple[int, ...], float]]
+        paper = name == "mpt"
         if config.stage == "width":
-            triples = [
-                (*point, ENTROPIES[0]) for point in itertools.product(LEARNING_RATES, HIDDEN)
-            ]
+            changed = [_width(base, *point) for point in itertools.product(LEARNING_RATES, HIDDEN)]
+        elif paper:
+            changed = [base]
         else:
-            triples = [(*own, entropy) for entropy in ENTROPIES]
-        if name == "mpt":
-            triples = list(dict.fromkeys((rate, hidden, 0.0) for rate, hidden, _ in triples))
-        points += [_point(base, *triple) for triple in triples]
-    return points
+            changed = [
+                _entropy(base, *point) for point in itertools.product(ENTROPIES, MINIBATCHES)
+            ]
+        runs += [
+            dataclasses.replace(
+                point,
+                seed=FIRST_SEED + i,
+                eval=EvalConfig(
+                    worlds=96, repeats=2, curve_points=4, curve_worlds=32, split="validation"
+                ),
+            )
+            for point in changed
+            for i in range(config.seeds)
+        ]
+    return runs
 
 
-def _point(base: TrainConfig, rate: float, hidden: tuple[int, ...], entropy: float) -> TrainConfig:
+def _width(base: TrainConfig, rate: float, hidden: tuple[int, ...]) -> TrainConfig:
     return dataclasses.replace(
         base,
-        seed=SEED,
         network=dataclasses.replace(base.network, hidden=hidden),
         optimizer=dataclasses.replace(base.optimizer, learning_rate=rate),
+    )
+
+
+def _entropy(base: TrainConfig, entropy: float, minibatches: int) -> TrainConfig:
+    return dataclasses.replace(
+        base,
         action=dataclasses.replace(base.action, entropy=entropy),
         bids=dataclasses.replace(base.bids, entropy=entropy),
-        eval=EvalConfig(worlds=96, repeats=2, curve_points=4, curve_worlds=32),
+        optimizer=dataclasses.replace(base.optimizer, minibatches=minibatches),
     )
 
 
@@ -97,9 +114,11 @@ def measure(config: TrainConfig) -> dict[str, Any]:
     summary = Trainer(config).train()
     row = {
         "method": config.method,
+        "seed": config.seed,
         "learning_rate": config.optimizer.learning_rate,
         "hidden": list(config.network.hidden),
         "entropy": config.action.entropy,
+        "minibatches": config.optimizer.minibatches,
         "return_mean": summary.final["return_mean"],
         "success": summary.final["success"],
         "cold_start": summary.cold_start["return_mean"],
@@ -114,21 +133,50 @@ def main(arguments: Sequence[str]) -> int:
     """Run the grid and write the results; returns the exit code."""
     with usage_errors():
         config = tyro.cli(TuningConfig, args=list(arguments), description=__doc__)
-        points = grid(config)
+        runs = grid(config)
     with multiprocessing.get_context("spawn").Pool(config.jobs or usable_cores()) as pool:
-        rows = pool.map(measure, points, chunksize=1)
+        rows = pool.map(measure, runs, chunksize=1)
+    points = summarise(rows)
     best = {
-        name: max((r for r in rows if r["method"] == name), key=lambda r: r["return_mean"])
+        name: max((p for p in points if p["method"] == name), key=lambda p: p["return_mean"])
         for name in config.methods
     }
     config.out.parent.mkdir(parents=True, exist_ok=True)
-    write_json(config.out, {"seed": SEED, "rows": rows, "best": best})
-    for name, row in best.items():
+    write_json(
+        config.out,
+        {
+            "task": config.task,
+            "stage": config.stage,
+            "budget_gflop": config.budget_gflop,
+            "seeds": [FIRST_SEED + i for i in range(config.seeds)],
+            "rows": rows,
+            "points": points,
+            "best": best,
+        },
+    )
+    for point in points:
+        mark = "*" if point is best[point["method"]] else " "
         print(
-            f"{name:16s} {row['return_mean']:6.2f}  learning rate {row['learning_rate']}, "
-            f"hidden {row['hidden']}, entropy {row['entropy']}"
+            f"{mark} {point['method']:16s} {point['return_mean']:6.2f}  learning rate "
+            f"{point['learning_rate']}, hidden {point['hidden']}, entropy {point['entropy']}, "
+            f"mini-batches {point['minibatches']}"
         )
     return 0
+
+
+_POINT = ("method", "learning_rate", "hidden", "entropy", "minibatches")
+
+
+def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each point of the grid with the mean of its seeds' returns and the single returns."""
+    points: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        what = {name: row[name] for name in _POINT}
+        point = points.setdefault(json.dumps(what), {**what, "returns": []})
+        point["returns"].append(row["return_mean"])
+    for point in points.values():
+        point["return_mean"] = sum(point["returns"]) / len(point["returns"])
+    return list(points.values())
 
 
 if __name__ == "__main__":

@@ -143,6 +143,9 @@ class EvalConfig:
     """Evaluations (one repeat each) spread over the budget, for the learning curve."""
     curve_worlds: int = 64
     """Held-out worlds of those."""
+    split: Literal["evaluation", "validation"] = "evaluation"
+    """"evaluation": the worlds that results are reported on. "validation": others, for choosing
+    hyperparameters."""
 
 
 @dataclass(frozen=True)
@@ -292,9 +295,7 @@ def _language_problems(config: TrainConfig) -> list[str]:
             "the distribution of bids in text is not known as a whole: use --bids.estimator sampled"
         )
     if config.coordination == "graph-of-agents":
-        problems.append(
-            "graph-of-agents looks into networks and does not go with --policy language"
-        )
+        problems.append("graph-of-agents looks into networks: it does not take --policy language")
     if config.language.engine != "transformers":
         problems.append(
             "a server's models cannot be updated from here: language.engine is for `mpt eval` and "

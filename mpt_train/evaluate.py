@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from mpt_train.games import build_game
 from mpt_train.policy import Policy
 from mpt_train.rollout import Batch, participation, rollout
 from mpt_train.run_folder import RunFolder
-from mpt_train.seeds import evaluation_seeds
+from mpt_train.seeds import evaluation_seeds, validation_seeds
 from wrappers.vector import VectorGame
 
 BINS = 12
@@ -76,13 +76,16 @@ def evaluate(
     policy: Policy,
     coordination: Coordination,
     repeats: int,
+    split: Literal["evaluation", "validation"] = "evaluation",
 ) -> Evaluation:
     """Play the held-out worlds, one per row of ``game``, ``repeats`` times.
 
-    Policies and bids are sampled, as in training. A repeat changes their noise, not the worlds.
+    ``split`` says which held-out worlds (see `EvalConfig`). Policies and bids are sampled, as
+    in training. A repeat changes their noise, not the worlds.
     """
     counter = FlopCounter()
-    seeds = evaluation_seeds(game.num_envs)
+    block = validation_seeds if split == "validation" else evaluation_seeds
+    seeds = block(game.num_envs)
     batches: list[Batch] = []
     answers: list[dict[str, float]] = []
     for repeat in range(repeats):

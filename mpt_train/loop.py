@@ -31,7 +31,7 @@ from mpt_train.credit import (
 )
 from mpt_train.critic import CREDIT, TEAM, critic_loss
 from mpt_train.errors import CheckpointError, DivergedError, TrainingInterrupted
-from mpt_train.evaluate import BINS, evaluate
+from mpt_train.evaluate import BINS, Evaluation, evaluate
 from mpt_train.flops import ADAM_PER_PARAMETER, FlopCounter
 from mpt_train.games import build_game
 from mpt_train.interrupt import StopRequest
@@ -42,6 +42,7 @@ from mpt_train.rollout import Batch, participation, rollout
 from mpt_train.run_folder import RunFolder
 from mpt_train.seeds import training_seeds
 from mpt_train.text_policy import TextPolicy
+from wrappers.vector import VectorGame
 
 
 @dataclass
@@ -191,7 +192,7 @@ class Trainer:
     def _finish(self) -> RunSummary:
         config, state = self.config, self.progress
         game = self.game.spawn(config.eval.worlds)
-        final = evaluate(game, self.agents.policy, self.agents.coordination, config.eval.repeats)
+        final = self._evaluate(game, config.eval.repeats)
         summary = RunSummary(
             task=config.task,
             method=config.method,
@@ -245,9 +246,7 @@ class Trainer:
                 )
             record["demonstration_return"] = demos.mean_return
         game = self.game.spawn(config.eval.worlds)
-        evaluation = evaluate(
-            game, self.agents.policy, self.agents.coordination, config.eval.repeats
-        )
+        evaluation = self._evaluate(game, config.eval.repeats)
         state.cold_start = evaluation.to_json()
         self._count()
         self._add_curve_point(evaluation.return_mean, evaluation.success)
@@ -450,6 +449,10 @@ class Trainer:
             "illegal_share": float(batch.illegal.sum() / turns),
         }
 
+    def _evaluate(self, game: VectorGame, repeats: int) -> Evaluation:
+        agents = self.agents
+        return evaluate(game, agents.policy, agents.coordination, repeats, self.config.eval.split)
+
     def _curve(self, logger: RunLogger | None, budget: float) -> None:
         config, state = self.config.eval, self.progress
         if config.curve_points < 1:
@@ -457,9 +460,7 @@ class Trainer:
         due = int(state.flop / budget * config.curve_points)
         if due < len(state.curve):
             return
-        evaluation = evaluate(
-            self._curve_game, self.agents.policy, self.agents.coordination, repeats=1
-        )
+        evaluation = self._evaluate(self._curve_game, 1)
         self._add_curve_point(evaluation.return_mean, evaluation.success)
         if logger is not None:
             record = {**state.curve[-1], "kind": "curve", "metrics": evaluation.metrics}

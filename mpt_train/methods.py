@@ -33,12 +33,15 @@ class Method:
 
 
 # Learning rate and width of each method are the best of the same small grid (benchmarks/tuning.py).
-_ENTROPY = 0.003
+_ENTROPY = 0.01
 _DISCOUNTED = ActionLearning(
     credit="discounted", baseline="value", normalize=True, entropy=_ENTROPY
 )
 _NO_BIDS = BidLearning(kind="none", entropy=_ENTROPY)
-_SLOW, _FAST = OptimizerConfig(learning_rate=2e-3), OptimizerConfig(learning_rate=4e-3)
+_BATCH = 128
+_SLOW = OptimizerConfig(learning_rate=2e-3, minibatches=8)
+_FAST = OptimizerConfig(learning_rate=4e-3, minibatches=8)
+_ONE_UPDATE = OptimizerConfig(learning_rate=2e-3)
 _NARROW, _WIDE = (32, 32), (64, 64)
 _CHOOSER = (16,)
 
@@ -46,7 +49,7 @@ METHODS: dict[str, Method] = {
     "mpt": Method(
         "MPT",
         "The paper to the letter: market credit, agent-mean baseline, tenths, plain preferences.",
-        TrainConfig(method="mpt", network=NetworkConfig(hidden=_WIDE), optimizer=_SLOW),
+        TrainConfig(method="mpt", network=NetworkConfig(hidden=_WIDE), optimizer=_ONE_UPDATE),
     ),
     "mpt-plus": Method(
         "MPT+",
@@ -60,6 +63,7 @@ METHODS: dict[str, Method] = {
             ),
             bids=BidLearning(kind="policy_gradient", entropy=_ENTROPY),
             optimizer=_FAST,
+            num_envs=_BATCH,
             action_steps=0,
         ),
     ),
@@ -73,6 +77,7 @@ METHODS: dict[str, Method] = {
             action=_DISCOUNTED,
             bids=_NO_BIDS,
             optimizer=_FAST,
+            num_envs=_BATCH,
         ),
     ),
     "round-robin": Method(
@@ -85,6 +90,7 @@ METHODS: dict[str, Method] = {
             action=_DISCOUNTED,
             bids=_NO_BIDS,
             optimizer=_SLOW,
+            num_envs=_BATCH,
         ),
     ),
     "random-bids": Method(
@@ -97,6 +103,7 @@ METHODS: dict[str, Method] = {
             action=_DISCOUNTED,
             bids=_NO_BIDS,
             optimizer=_FAST,
+            num_envs=_BATCH,
         ),
     ),
     "graph-of-agents": Method(
@@ -109,6 +116,7 @@ METHODS: dict[str, Method] = {
             action=_DISCOUNTED,
             bids=_NO_BIDS,
             optimizer=_FAST,
+            num_envs=_BATCH,
             action_steps=0,
         ),
     ),
@@ -122,6 +130,7 @@ METHODS: dict[str, Method] = {
             action=_DISCOUNTED,
             bids=_NO_BIDS,
             optimizer=_SLOW,
+            num_envs=_BATCH,
         ),
     ),
     "router": Method(
@@ -134,6 +143,7 @@ METHODS: dict[str, Method] = {
             action=_DISCOUNTED,
             bids=_NO_BIDS,
             optimizer=_FAST,
+            num_envs=_BATCH,
             action_steps=0,
         ),
     ),

@@ -1,7 +1,8 @@
-"""World seeds: training, demonstrations and evaluation never share a world.
+"""World seeds: training, demonstrations, validation and evaluation never share a world.
 
 A seed is a 63-bit number; its top bits say what the world is for, the rest counts. Evaluation
-worlds are the same for every method and every training seed.
+worlds are the same for every method and every training seed; so are validation worlds, on which
+hyperparameters are chosen.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 _EVALUATION = 1 << 60
 _DEMONSTRATION = 1 << 59
+_VALIDATION = 1 << 58
 _RUN_BITS = 40
 
 
@@ -27,6 +29,11 @@ def demonstration_seeds(run_seed: int, count: int) -> NDArray[np.int64]:
 def evaluation_seeds(count: int) -> NDArray[np.int64]:
     """The held-out worlds, the same for everyone."""
     return np.arange(count, dtype=np.int64) + _EVALUATION
+
+
+def validation_seeds(count: int) -> NDArray[np.int64]:
+    """Held-out worlds for choosing hyperparameters: no comparison ever looks at them."""
+    return np.arange(count, dtype=np.int64) + _VALIDATION
 
 
 def _block(run_seed: int, first: int, count: int) -> NDArray[np.int64]:

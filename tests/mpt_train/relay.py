@@ -30,5 +30,8 @@ def tiny(method: str, budget_gflop: float = 0.005, **changes: Any) -> TrainConfi
         cold_start=ColdStartConfig(episodes=6, epochs=2, batch_size=64),
         eval=EvalConfig(worlds=6, repeats=2, curve_points=2, curve_worlds=4),
         checkpoint_every=2,
+        optimizer=dataclasses.replace(
+            config.optimizer, minibatches=min(2, config.optimizer.minibatches)
+        ),
     )
     return dataclasses.replace(small, **changes)

@@ -12,13 +12,14 @@ from mpt_train import flops
 from mpt_train.agents import build_agents
 from mpt_train.cold_start import demonstrate, replay_solo
 from mpt_train.config import BidLearning, EnvConfig, from_json, to_json
+from mpt_train.evaluate import evaluate
 from mpt_train.flops import FlopCounter
 from mpt_train.games import build_game
 from mpt_train.loop import Trainer, clip_per_agent
 from mpt_train.losses import action_loss
 from mpt_train.methods import METHODS, method_config
 from mpt_train.rollout import rollout
-from mpt_train.seeds import demonstration_seeds, evaluation_seeds, training_seeds
+from mpt_train.seeds import demonstration_seeds, evaluation_seeds, training_seeds, validation_seeds
 from tests.mpt_train.relay import tiny
 
 
@@ -106,11 +107,23 @@ def test_the_monolithic_policy_learns_from_the_same_demonstrations() -> None:
 
 
 def test_worlds_for_training_demonstrations_and_evaluation_are_disjoint() -> None:
-    blocks = [evaluation_seeds(1000)]
+    blocks = [evaluation_seeds(1000), validation_seeds(1000)]
     for seed in (0, 1, 4000):
         blocks += [training_seeds(seed, 0, 1000), demonstration_seeds(seed, 1000)]
     everything = np.concatenate(blocks)
     assert len(np.unique(everything)) == len(everything)
+
+
+def test_validation_plays_other_worlds() -> None:
+    config = tiny("mpt-plus")
+    trainer = Trainer(config)
+    game = trainer.game.spawn(6)
+    agents = trainer.agents
+    found = {}
+    for split in ("evaluation", "validation"):
+        evaluate(game, agents.policy, agents.coordination, 1, split)  # type: ignore[arg-type]
+        found[split] = set(game.keys.tolist())
+    assert not found["evaluation"] & found["validation"]
 
 
 def test_configurations_survive_json() -> None:
