@@ -51,6 +51,39 @@ for _goal, _description in {
         f"crafting/{_goal}-v0",
         task="mpt_envs.crafting:make_task",
         batch="mpt_envs.crafting:make_batch",
+        backends={"minetest": Backend("mpt_envs.crafting.minetest:make_task")},
         kwargs={"goal": _goal},
         description=_description,
     )
+
+register(
+    "research/multihop-v0",
+    task="mpt_envs.research:make_task",
+    batch="mpt_envs.research:make_batch",
+    description="Answer 2- to 4-hop questions from a fictional encyclopaedia, or your own corpus.",
+)
+
+register(
+    "navigation/floorplan-v0",
+    task="mpt_envs.navigation:make_floorplan_task",
+    batch="mpt_envs.navigation:make_floorplan_batch",
+    description="Follow an instruction in words through a generated house; turn, walk, stop.",
+)
+
+register(
+    "navigation/r2r-v0",
+    task="mpt_envs.navigation.r2r:make_task",
+    batch="mpt_envs.navigation.r2r:make_batch",
+    backends={
+        "connectivity": Backend(
+            "mpt_envs.navigation.r2r:make_task", "mpt_envs.navigation.r2r:make_batch"
+        ),
+        "habitat": Backend(
+            "mpt_envs.navigation.habitat:make_task",
+            how_to_get="Install it with `conda install habitat-sim headless -c conda-forge -c "
+            "aihabitat` (it is not on the package index).",
+        ),
+    },
+    description="Follow a real R2R-CE instruction through a scanned building; turn, walk, stop.",
+    needs="the files of R2R-CE (data=, or MPT_R2R_DATA)",
+)

@@ -52,7 +52,9 @@ class Narrator(Protocol):
 
 def own_ids() -> list[str]:
     """Ids of the tasks that this project registers itself (not of plugins)."""
-    return [name for name, s in registry.items() if str(s.task).startswith("mpt_envs.")]
+    return [
+        name for name, s in registry.items() if str(s.task).startswith("mpt_envs.") and not s.needs
+    ]
 
 
 def file_name(id: str, player: Player) -> str:

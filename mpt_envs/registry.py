@@ -72,6 +72,8 @@ class EnvSpec:
         max_turns: turn budget; None leaves it to the task.
         backends: other engines by name.
         description: one sentence.
+        needs: what only the user has and the task cannot be made without, a few words (the files of
+            a data set); empty: nothing.
     """
 
     id: str
@@ -81,6 +83,7 @@ class EnvSpec:
     max_turns: int | None = None
     backends: Mapping[str, Backend] = field(default_factory=dict)
     description: str = ""
+    needs: str = ""
 
     @property
     def domain(self) -> str:
@@ -156,6 +159,7 @@ def register(
     max_turns: int | None = None,
     backends: Mapping[str, Backend] | None = None,
     description: str = "",
+    needs: str = "",
     override: bool = False,
 ) -> EnvSpec:
     """Make a task known to `make` under an id.
@@ -171,6 +175,7 @@ def register(
         max_turns: turn budget; None leaves it to the task.
         backends: other engines for the same task, by name.
         description: one sentence.
+        needs: what only the user has and the task cannot be made without, a few words.
         override: replace an earlier registration of the id.
 
     Raises:
@@ -207,6 +212,7 @@ def register(
         max_turns,
         MappingProxyType(backends),
         description,
+        needs,
     )
     old = _specs.get(id)
     if old is not None and old != new and not override:

@@ -13,7 +13,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,11 @@ from mpt_envs.navigation.episodes import (
     load_split,
 )
 from mpt_envs.navigation.sources import Episode, Scene
+
+if TYPE_CHECKING:
+    from mpt_envs.navigation.batch import NavigationBatch
+    from mpt_envs.navigation.task import NavigationTask
+    from mpt_envs.navigation.worlds import Worlds
 
 FIELD_BYTES: Final = 256 * 2**20
 """Distance fields that a source keeps, in bytes; the least recently used one goes first."""
@@ -222,3 +227,45 @@ def _state_of(*folders: Path) -> tuple[tuple[str, int, int], ...]:
             status = path.stat()
             found.append((str(path), status.st_size, status.st_mtime_ns))
     return tuple(found)
+
+
+def make_task(
+    *,
+    data: str | os.PathLike[str] | None = None,
+    split: str = "val_unseen",
+    scans: str | Iterable[str] | None = None,
+    graphs: str | os.PathLike[str] | None = None,
+) -> NavigationTask:
+    """navigation/r2r-v0 on the connectivity backend, one episode at a time.
+
+    Args:
+        data: folder of the episodes; None takes the environment variable MPT_R2R_DATA.
+        split: "train", "val_seen" or "val_unseen".
+        scans: names of the scenes to keep; None keeps all.
+        graphs: folder of the connectivity graphs; None: ``graphs/`` in the folder of the episodes.
+    """
+    from mpt_envs.navigation.task import NavigationTask
+
+    return NavigationTask(_worlds(r2r_source(data, split, scans, graphs)))
+
+
+def make_batch(
+    num_envs: int,
+    *,
+    data: str | os.PathLike[str] | None = None,
+    split: str = "val_unseen",
+    scans: str | Iterable[str] | None = None,
+    graphs: str | os.PathLike[str] | None = None,
+) -> NavigationBatch:
+    """``num_envs`` episodes of navigation/r2r-v0 as a `BatchTask`; arguments as for `make_task`."""
+    from mpt_envs.navigation.batch import NavigationBatch
+
+    return NavigationBatch(_worlds(r2r_source(data, split, scans, graphs)), num_envs)
+
+
+@functools.lru_cache(maxsize=8)
+def _worlds(source: R2RSource) -> Worlds:
+    """The worlds of a source, shared by all tasks and batches over it."""
+    from mpt_envs.navigation.worlds import Worlds
+
+    return Worlds(source)

@@ -35,7 +35,10 @@ def taxi() -> GymnasiumTask:
 OWN_TASKS: dict[str, Callable[[], Any]] = {"relay": RelayTask, "taxi": taxi}
 """Tasks that are not registered, by name."""
 
-TASKS: tuple[str, ...] = (*OWN_TASKS, *sorted(mpt_envs.registry))
+TASKS: tuple[str, ...] = (
+    *OWN_TASKS,
+    *(name for name, spec in mpt_envs.registry.items() if not spec.needs),
+)
 """Every task to try: those above and every registered one."""
 
 

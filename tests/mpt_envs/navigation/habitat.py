@@ -16,7 +16,7 @@ from tests.mpt_envs.navigation import fake_habitat_sim
 from tests.mpt_envs.navigation.r2r_data import graph
 
 #: They hold on to the module that they imported, so none may outlive the double.
-MODULES = ("mpt_envs.navigation.habitat", "mpt_envs.navigation.habitat_world")
+MODULES = ("mpt_envs.navigation.habitat", "mpt_envs.navigation.habitat_body")
 
 
 def house_space() -> FreeSpace:

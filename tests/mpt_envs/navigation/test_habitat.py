@@ -26,7 +26,7 @@ __all__ = ["double"]
 
 @pytest.fixture
 def world(double: ModuleType, tmp_path: Path) -> Any:
-    world = adapter("habitat_world").World(write_scene(tmp_path / "scenes"))
+    world = adapter("habitat_body").Body(write_scene(tmp_path / "scenes"))
     world.open("mp3d/house/house.glb")
     return world
 
@@ -42,7 +42,7 @@ def test_headings_survive_the_quaternion(world: Any, degrees: int) -> None:
 
 
 def test_left_is_left_and_forward_is_where_the_body_looks(world: Any) -> None:
-    w = adapter("habitat_world")
+    w = adapter("habitat_body")
     world.place(NODES["hall_m"], 0.0)
     assert not world.step(w.FORWARD)  # along -z, towards the room
     assert np.allclose(world.position - np.float32(NODES["hall_m"]), [0, 0, -0.25], atol=1e-6)
@@ -60,7 +60,7 @@ def test_left_is_left_and_forward_is_where_the_body_looks(world: Any) -> None:
 
 
 def test_walls_stop_the_body_and_say_so(world: Any) -> None:
-    w = adapter("habitat_world")
+    w = adapter("habitat_body")
     world.place(NODES["hall_w"], math.pi / 2)  # towards the end of the hall
     collisions = [world.step(w.FORWARD) for _ in range(6)]
     assert collisions[0] is False
@@ -69,7 +69,7 @@ def test_walls_stop_the_body_and_say_so(world: Any) -> None:
 
 
 def test_a_pose_is_put_back_to_the_bit(world: Any) -> None:
-    w = adapter("habitat_world")
+    w = adapter("habitat_body")
     rng = np.random.default_rng(0)
     world.place(NODES["hall_w"], 4.5)
     for _ in range(30):
@@ -90,7 +90,7 @@ def test_a_pose_is_put_back_to_the_bit(world: Any) -> None:
     assert world.pose == pose
     assert future() == first
     # In another simulator too.
-    other = w.World(world.folder)
+    other = w.Body(world.folder)
     other.open("mp3d/house/house.glb")
     other.pose = pose
     world = other
@@ -147,7 +147,7 @@ def test_without_a_camera_there_is_no_renderer(world: Any) -> None:
 
 
 def test_the_camera(double: ModuleType, tmp_path: Path) -> None:
-    world = adapter("habitat_world").World(write_scene(tmp_path), resolution=(48, 64))
+    world = adapter("habitat_body").Body(write_scene(tmp_path), resolution=(48, 64))
     world.open("mp3d/house/house.glb")
     assert Simulator.opened[0].config.sim_cfg.create_renderer is True
     picture = world.picture()
@@ -161,21 +161,21 @@ def test_scenes_are_found_under_shorter_names_too(
 ) -> None:
     (tmp_path / place).mkdir(parents=True, exist_ok=True)
     (tmp_path / place / "house.glb").write_bytes(b"glb")
-    found = adapter("habitat_world").scene_file(tmp_path, "mp3d/house/house.glb")
+    found = adapter("habitat_body").scene_file(tmp_path, "mp3d/house/house.glb")
     assert found == tmp_path / place / "house.glb"
 
 
 def test_what_is_said_of_missing_scenes(
     double: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    w = adapter("habitat_world")
+    w = adapter("habitat_body")
     monkeypatch.delenv(w.SCENES_VARIABLE, raising=False)
     with pytest.raises(EpisodeDataError, match=r"needs scenes.*Matterport3D"):
-        w.World()
+        w.Body()
     with pytest.raises(EpisodeDataError, match="is not a folder"):
-        w.World(tmp_path / "nowhere")
+        w.Body(tmp_path / "nowhere")
     monkeypatch.setenv(w.SCENES_VARIABLE, str(write_scene(tmp_path / "s", with_mesh=False)))
-    world = w.World()
+    world = w.Body()
     with pytest.raises(EpisodeDataError, match=r"no scene .mp3d/castle/castle\.glb"):
         world.open("mp3d/castle/castle.glb")
     with pytest.raises(EpisodeDataError, match="leads out of the folder"):
@@ -194,8 +194,8 @@ def test_what_is_said_of_missing_scenes(
     "and MPT_HABITAT_SCENES naming a folder with mp3d/zsNo4HB9uLZ",
 )
 def test_the_real_simulator_moves_and_restores() -> None:
-    w = adapter("habitat_world")
-    world = w.World()
+    w = adapter("habitat_body")
+    world = w.Body()
     world.open("mp3d/zsNo4HB9uLZ/zsNo4HB9uLZ.glb")
     start = [15.068599700927734, 0.17162801325321198, -4.4848198890686035]
     goal = [13.04640007019043, 0.17162801325321198, 1.8739700317382812]

@@ -1,4 +1,4 @@
-"""A scene in habitat-sim with one body in it: everything that the adapter asks of the simulator.
+"""A body in a scene of habitat-sim: everything that the adapter asks of the simulator.
 
 Importing this module imports `habitat_sim`, which conda installs (it is not on the package index):
 ``conda install habitat-sim headless -c conda-forge -c aihabitat``.
@@ -43,7 +43,7 @@ SCENES_HOW_TO: Final = (
 )
 
 POSE_BYTES: Final = 28
-"""Size of `World.pose`: x, y, z and the quaternion w, x, y, z as float32."""
+"""Size of `Body.pose`: x, y, z and the quaternion w, x, y, z as float32."""
 
 
 def scenes_folder(scenes: str | os.PathLike[str] | None) -> Path:
@@ -82,7 +82,7 @@ def scene_file(folder: Path, scene_id: str) -> Path:
     raise EpisodeDataError(f"{folder} has no scene {scene_id!r}. {SCENES_HOW_TO}")
 
 
-class World:
+class Body:
     """One simulator, which opens one scene after the other.
 
     Args:
