@@ -359,7 +359,11 @@ def _copies(batch: BatchTask, agents: int) -> int:
 
 def _task(factory: Callable[..., Any], kwargs: dict[str, Any], purpose: str) -> TurnTask:
     """Call a factory and check what it returned."""
-    task = factory(**kwargs)
+    try:
+        task = factory(**kwargs)
+    except ImportError as error:
+        # A backend that finds only now that its engine is not installed.
+        raise MissingBackendError(f"{purpose}: {error}") from error
     if not isinstance(task, TurnTask):
         raise TypeError(f"{purpose}: {factory!r} must return a TurnTask, but returned {task!r}")
     return task

@@ -141,7 +141,7 @@ def test_lists(mpt: Call) -> None:
         (["train", *TINY, "--threads", "0"], "--threads must be at least 1"),
         (["train", *TINY, "--env.agents", "3"], "multiple of 2"),
         (["train", *TINY, "--env.bid-levels", "many"], "unknown bid levels"),
-        (["train", *TINY, "--env.backend", "minetest"], "no backend 'minetest'"),
+        (["train", *TINY, "--env.backend", "nowhere"], "no backend 'nowhere'"),
         (["train", "round-robin", *TINY, "--action.credit", "market"], "--action.credit"),
         (["eval"], "RUN"),
         (["eval", "somewhere", "--worlds", "0"], "--worlds must be at least 1"),

@@ -154,6 +154,7 @@ M.player = setmetatable({}, Body)
 minetest.register_on_mods_loaded(function()
 	body.inv = minetest.create_detached_inventory("mpt_body", {})
 	body.inv:set_size("main", SLOTS)
+	M.new_body(M.cell(1, 1, 1))
 end)
 
 -- Drops go to the body at once.

@@ -7,11 +7,14 @@ local M = ...
 local K = M.K
 local W, H = M.WIDTH, M.HEIGHT
 
-local CHUNK, LOW, MARGIN = 80, -32, 16
+local CHUNK, LOW = 80, -32
+-- Where in a chunk to cut: off its edges, whose trees may belong to the next one.
+local WINDOWS = { { 16, 16 }, { 4, 4 }, { 28, 28 }, { 4, 28 }, { 28, 4 } }
 local GROUND_LAYER = 13 -- where the middle height of the ground lies in the arena
 local MIN_TREES, MIN_ORE = 10, 40 -- as in the embedded world
-local MIN_CAVE = 400 -- open nodes under the ground; the embedded world always has about 1,300
+local MIN_CAVE = 600 -- open nodes under the ground; the embedded world always has about 1,300
 local TREE_NEAR, START_NEAR = 9, 14
+local MIN_ROOM = 250 -- cells that can be walked to from the start
 
 local function is_forest(x, y, z)
 	local data = minetest.get_biome_data({ x = x, y = y, z = z })
@@ -94,7 +97,23 @@ local function cut_out(x0, z0)
 	return ids, params
 end
 
--- Dry open ground near the middle with a tree close by, or nil.
+-- Whether a body could leave a cell: roots and pits close some in.
+local function has_room(start)
+	local queue, visited, head = { start }, { [start] = true }, 1
+	while head <= #queue and #queue < MIN_ROOM do
+		for direction = 0, 3 do
+			local after = M.walk_step(queue[head], direction)
+			if after and not visited[after] then
+				visited[after] = true
+				queue[#queue + 1] = after
+			end
+		end
+		head = head + 1
+	end
+	return #queue >= MIN_ROOM
+end
+
+-- Dry open ground near the middle with a tree in sight, or nil.
 local function find_start()
 	local middle, places = (W - 1) / 2, {}
 	for x = 1, W - 2 do
@@ -113,23 +132,24 @@ local function find_start()
 	end)
 	for _, place in ipairs(places) do
 		local cell = place[2]
-		local x, z = M.x_of(cell), M.z_of(cell)
 		for _, tree in ipairs(M.lists[0]) do
-			if math.max(math.abs(M.x_of(tree) - x), math.abs(M.z_of(tree) - z)) <= TREE_NEAR then
-				return cell
+			if M.eye_distance_squared(cell, tree) <= TREE_NEAR * TREE_NEAR and M.sees(cell, tree) then
+				if has_room(cell) then return cell end
+				break
 			end
 		end
 	end
 	return nil
 end
 
-local function serves()
-	if #M.lists[0] < MIN_TREES then return false end
+-- Whether there is enough of everything: ore and caves by content id, before anything is written.
+local function serves(ids)
 	local coal, iron, cave = 0, 0, 0
+	local block_by_id = M.block_by_id
 	for column = 0, W * W - 1 do
 		local ground = M.ground[column]
 		for y = 1, H - 2 do
-			local block = K[column * H + y]
+			local block = block_by_id[ids[column * H + y]]
 			if block == M.COAL_ORE then
 				coal = coal + 1
 			elseif block == M.IRON_ORE then
@@ -148,26 +168,28 @@ function M.begin(chunks)
 	prepare()
 	for i = 1, #chunks, 2 do
 		local cx, cz = CHUNK * chunks[i] + LOW, CHUNK * chunks[i + 1] + LOW
-		local x0, z0 = cx + MARGIN, cz + MARGIN
-		local mx, mz = x0 + W / 2, z0 + W / 2
+		local mx, mz = cx + CHUNK / 2, cz + CHUNK / 2
 		local level = minetest.get_spawn_level(mx, mz)
 		if level and level < 34 and is_forest(mx, level, mz) then
-			emerge({ x = cx, y = LOW, z = cz }, { x = cx + CHUNK - 1, y = LOW + CHUNK - 1, z = cz + CHUNK - 1 })
-			local ids, params = cut_out(x0, z0)
-			minetest.delete_area(
-				{ x = cx - 16, y = LOW - 16, z = cz - 16 },
-				{ x = cx + CHUNK + 15, y = LOW + CHUNK + 15, z = cz + CHUNK + 15 })
-			if ids then
-				M.write_map(ids, params, {})
-				if serves() then
-					local start = find_start()
-					if start then
-						M.new_body(start)
-						M.events, M.changed, M.outcome = {}, {}, 0
-						M.perceive()
-						return (i + 1) / 2
-					end
+			local start = nil
+			local high = LOW + CHUNK
+			emerge({ x = cx, y = LOW, z = cz },
+				{ x = cx + CHUNK - 1, y = high - 1, z = cz + CHUNK - 1 })
+			for _, window in ipairs(WINDOWS) do
+				local ids, params = cut_out(cx + window[1], cz + window[2])
+				if ids and serves(ids) then
+					M.write_map(ids, params, {})
+					start = #M.lists[0] >= MIN_TREES and find_start()
+					if start then break end
 				end
+			end
+			minetest.delete_area({ x = cx - 16, y = LOW - 16, z = cz - 16 },
+				{ x = cx + CHUNK + 15, y = high + 15, z = cz + CHUNK + 15 })
+			if start then
+				M.new_body(start)
+				M.events, M.changed, M.outcome = {}, {}, 0
+				M.perceive()
+				return (i + 1) / 2
 			end
 		end
 	end
