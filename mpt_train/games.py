@@ -45,7 +45,8 @@ def build_game(config: TrainConfig, num_envs: int, *, solo: bool | None = None) 
         from mpt_train.language.game import as_text_game
 
         options["vectorization"] = "lockstep"
-        return as_text_game(make(config.task, api="vector", num_envs=num_envs, **options))
+        lockstep = make(config.task, api="vector", num_envs=num_envs, **options)
+        return as_text_game(lockstep, config.language.prompts == "brief")
     game = make(config.task, api="vector", num_envs=num_envs, **options)
     assert isinstance(game, VectorGame)
     return game

@@ -46,6 +46,9 @@ class LanguageConfig:
     """How many past turns of the team a prompt tells at most, beyond what the task itself tells."""
     profile: bool = True
     """Whether the system message tells role, actions and rules; a model per role can learn them."""
+    prompts: Literal["full", "brief"] = "full"
+    """"brief": the game's part in a few words, and listed actions without their explanation; for
+    models that learn the task from nothing, to which every token is work."""
     pictures: bool = False
     """Show the picture of the state as well (vision-language models)."""
     unread: Literal["noop", "retry", "raise"] = "noop"

@@ -8,6 +8,7 @@ nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -47,21 +48,43 @@ class Told(NamedTuple):
         return f"Turn {self.turn + 1}: {self.agent} {did}{reward}."
 
 
+_EXPLAINED = re.compile(r"^(\d+\. \w+): .*$", re.MULTILINE)
+
+
+class BriefView(TextView):
+    """The text view in fewer words: no explanations of actions, rules and answers."""
+
+    def _prompt(self, agent: str, mask: NDArray[np.int8]) -> str:
+        return _EXPLAINED.sub(r"\1", super()._prompt(agent, mask))
+
+    def _game_part(self, agent: str, mask: NDArray[np.int8]) -> str:
+        left = f"Turns left: {self.max_turns - self.turn}."
+        if self._is_over() or not mask.any():
+            return left
+        if self.phase == "act":
+            return f"{left} Act." if agent == self.game.agent_selection else f"{left} Wait."
+        return f"{left} Bid." if mask[1 : len(self.bid_levels)].any() else f"{left} Absent."
+
+
 class TextVectorGame(LockstepVectorGame):
     """N games in step, in words.
 
     Args:
         make_env: returns a new AEC game.
         num_envs: N.
+        brief: prompts in fewer words.
 
     Attributes:
         views: the text view of each world.
         history: what happened in each world, oldest first.
     """
 
-    def __init__(self, make_env: Callable[[], BidThenActEnv], num_envs: int) -> None:
+    def __init__(
+        self, make_env: Callable[[], BidThenActEnv], num_envs: int, brief: bool = False
+    ) -> None:
         super().__init__(make_env, num_envs)
-        self.views = [TextView(env) for env in self.envs]
+        self.brief = brief
+        self.views = [BriefView(env) if brief else TextView(env) for env in self.envs]
         self.history: list[tuple[Told, ...]] = [()] * num_envs
         self._kept: dict[int, tuple[GameSnapshot, tuple[Told, ...]]] = {}
         self._origin: TextVectorGame | None = None
@@ -147,13 +170,17 @@ class TextVectorGame(LockstepVectorGame):
 
     def spawn(self, num_envs: int) -> TextVectorGame:
         """A game of its own that knows the histories of this one's snapshots."""
-        twin = TextVectorGame(self._make_env, num_envs)
+        twin = TextVectorGame(self._make_env, num_envs, self.brief)
         twin._origin = self
         return twin
 
 
-def as_text_game(game: Any) -> TextVectorGame:
-    """The text game of a lockstep game, whose worlds it takes over.
+def as_text_game(game: Any, brief: bool = False) -> TextVectorGame:
+    """The text game of a lockstep game, with worlds of its own.
+
+    Args:
+        game: a lockstep game; it is closed.
+        brief: prompts in fewer words.
 
     Raises:
         TypeError: it is another kind of vector game.
@@ -165,4 +192,4 @@ def as_text_game(game: Any) -> TextVectorGame:
             f"language models play lockstep games, not {type(game).__name__}; make the game with "
             'vectorization="lockstep"'
         )
-    return TextVectorGame(game._make_env, game.num_envs)
+    return TextVectorGame(game._make_env, game.num_envs, brief)

@@ -25,6 +25,7 @@ from typing import Any
 
 VOCABULARY = 768
 """Size of the tokenizer's vocabulary, which is less for little text."""
+_PIECE = r" ?[0-9]+(\.[0-9]+)?| ?[A-Za-z_]+|\s+| ?[^\sA-Za-z0-9_]+"
 SPECIAL = ("<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|image|>")
 TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>\n{{ message['content'] }}<|end|>\n"
@@ -39,14 +40,15 @@ def train_tokenizer(texts: Sequence[str], vocabulary: int = VOCABULARY) -> Any:
         texts: what it is trained on. Any text can be encoded, however unlike these.
         vocabulary: most tokens it may have.
     """
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Digits(individual_digits=True),
-            pre_tokenizers.ByteLevel(add_prefix_space=False),
+            # Names and numbers as a whole, each with the space before it.
+            pre_tokenizers.Split(Regex(_PIECE), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
@@ -73,10 +75,12 @@ def _text_sizes(width: int, layers: int) -> dict[str, Any]:
         "intermediate_size": 2 * width,
         "num_hidden_layers": layers,
         "num_attention_heads": 4,
-        "num_key_value_heads": 2,
+        "num_key_value_heads": 4,
         "head_dim": width // 4,
         "max_position_embeddings": 8192,
         "tie_word_embeddings": True,
+        # Larger than is usual: narrow models learn much sooner from it.
+        "initializer_range": 0.1,
     }
 
 
