@@ -53,7 +53,9 @@ VISIBLE_LOW: Final = 28  # bit i: it is in view now
 VISIBLE_HIGH: Final = 29
 PASSED_LOW: Final = 30  # bit i: door i was gone through
 PASSED_HIGH: Final = 31
-N_INTS: Final = 32
+ENTRY: Final = 32  # the door last gone through, number of the thing; -1: none
+LOOKED: Final = 33  # whether the last decision was to look around
+N_INTS: Final = 34
 
 # --- numbers: index into the row seen as float64 --------------------------------------------------
 _FLOATS: Final = N_INTS // 2
@@ -64,12 +66,14 @@ F_START_HEADING: Final = _FLOATS + 3  # radians
 F_LENGTH: Final = _FLOATS + 4  # of the way gone, in metres
 F_DISTANCE: Final = _FLOATS + 5  # geodesic, to the goal
 F_SHORTEST: Final = _FLOATS + 6  # the same at the start
-F_NEAREST: Final = _FLOATS + 7  # least of all positions
-F_SCORE: Final = _FLOATS + 8  # sum of the rewards
-F_CLAUSE_LENGTH: Final = _FLOATS + 9  # F_LENGTH when the clause began
-F_LAST_MOVED: Final = _FLOATS + 10  # metres moved by the last decision
-F_RADIUS: Final = _FLOATS + 11  # of success
-N_FLOATS: Final = 12
+F_SCORE: Final = _FLOATS + 7  # sum of the rewards
+F_CLAUSE_LENGTH: Final = _FLOATS + 8  # F_LENGTH when the clause began
+F_LAST_MOVED: Final = _FLOATS + 9  # metres moved by the last decision
+F_RADIUS: Final = _FLOATS + 10  # of success
+F_CLAUSE_Y: Final = _FLOATS + 11  # F_Y when the clause began
+F_ENTRY_X: Final = _FLOATS + 12  # where the body came into this room (or started)
+F_ENTRY_Z: Final = _FLOATS + 13
+N_FLOATS: Final = 14
 
 # --- the way ------------------------------------------------------------------------------------
 MAX_PATH: Final = MAX_STEPS + 1

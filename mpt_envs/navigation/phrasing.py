@@ -79,9 +79,7 @@ def instruction(house: House, route: Route, draws: Draws) -> tuple[str, list[Cla
     return _sentences(parts, draws), clauses
 
 
-def _leg(
-    house: House, leg: Leg, fragments: list[str], clauses: list[Clause], draws: Draws
-) -> None:
+def _leg(house: House, leg: Leg, fragments: list[str], clauses: list[Clause], draws: Draws) -> None:
     """What to do in one room, up to the door through which one leaves it."""
     kind = house.kind(leg.room)
     hall = kind == "hallway"
@@ -114,9 +112,7 @@ def _leg(
         phrase = draws.choice(_GOES).format(f"{_ORDINALS[ordinal]}{door} {where}")
         if say_room:
             phrase += f" into the {_word(ROOMS[beyond], draws)}"
-        clauses.append(
-            Clause(c.ENTER, side=side, ordinal=ordinal, room=beyond if say_room else 0)
-        )
+        clauses.append(Clause(c.ENTER, side=side, ordinal=ordinal, room=beyond if say_room else 0))
     else:
         phrase = draws.choice(_ENTERS).format(_word(ROOMS[beyond], draws))
         clauses.append(Clause(c.ENTER, room=beyond))

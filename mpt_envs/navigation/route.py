@@ -146,9 +146,7 @@ def _beside(
     return None
 
 
-def _inside(
-    house: House, room: int, door: int, free: NDArray[np.bool_]
-) -> tuple[int, int] | None:
+def _inside(house: House, room: int, door: int, free: NDArray[np.bool_]) -> tuple[int, int] | None:
     """A free column about a metre behind a door."""
     found = house.doors[door]
     rect, inner = found.rect, house.rooms[room].rect
@@ -163,9 +161,7 @@ def _inside(
     return None
 
 
-def _legs(
-    house: House, scene: Scene, path: NDArray[np.float64], heading: int
-) -> list[Leg] | None:
+def _legs(house: House, scene: Scene, path: NDArray[np.float64], heading: int) -> list[Leg] | None:
     """What to say of each room along a way, or None if some door cannot be told apart."""
     assert scene.rooms is not None
     ix, iz = (path[:, 0] / CELL).astype(np.int64), (path[:, 2] / CELL).astype(np.int64)
@@ -185,9 +181,7 @@ def _legs(
     for first, second, span in zip(order, order[1:], spans, strict=False):
         x, z = path[span[1], 0], path[span[1], 2]
         between = [
-            i
-            for i, door in enumerate(house.doors)
-            if {door.first, door.second} == {first, second}
+            i for i, door in enumerate(house.doors) if {door.first, door.second} == {first, second}
         ]
         doors.append(
             min(

@@ -457,9 +457,7 @@ def distance_field(heights, frame, x, y, z, tolerance):
             for direction in range(9):
                 dz, dx = direction // 3 - 1, direction % 3 - 1
                 joined = linked(heights, step, k, iz, ix, dz, dx)
-                links[direction] = (
-                    joined * plane + (iz + dz) * nx + ix + dx if joined >= 0 else -1
-                )
+                links[direction] = joined * plane + (iz + dz) * nx + ix + dx if joined >= 0 else -1
         for direction in range(9):
             other = links[direction]
             if direction == 4 or other < 0 or settled[other]:

@@ -1,0 +1,88 @@
+"""`Floorplans`: the source of generated houses with a route and an instruction each."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mpt_envs.navigation.draws import Draws
+from mpt_envs.navigation.expert import expert_path
+from mpt_envs.navigation.facts import MAX_TURNS, STEP_ANGLE
+from mpt_envs.navigation.floorplan import build_house, build_scene
+from mpt_envs.navigation.phrasing import instruction
+from mpt_envs.navigation.route import find_route
+from mpt_envs.navigation.sources import Episode, Scene
+from mpt_envs.navigation.space import pull
+from wrappers.rng import STREAM_DOMAIN
+
+#: Raised whenever a key gives another house, route or instruction than before.
+GENERATOR_VERSION: Final = 1
+
+STREAM_ROUTE: Final = STREAM_DOMAIN + 201
+STREAM_WORDS: Final = STREAM_DOMAIN + 202
+
+_RADIUS: Final = 3.0  # metres, as in R2R
+_GOALS: Final = 3  # goals tried in one house
+_MOST_HOUSES: Final = 100
+
+
+class Floorplans:
+    """Generated episodes: every key is a house of its own; see `EpisodeSource`."""
+
+    name = "floorplan"
+    digest = hashlib.blake2b(
+        f"floorplan generator {GENERATOR_VERSION}".encode(), digest_size=16
+    ).hexdigest()
+
+    def __init__(self) -> None:
+        self._distances: tuple[Episode | None, NDArray[np.float32] | None] = (None, None)
+
+    def episode(self, key: int) -> tuple[Scene, Episode]:
+        name = f"{key:016x}"
+        for attempt in range(_MOST_HOUSES):
+            house = build_house(key, attempt)
+            scene = build_scene(house, name)
+            for goal in range(_GOALS):
+                draws = Draws(key, STREAM_ROUTE, attempt * _GOALS + goal)
+                route = find_route(house, scene, draws)
+                if route is None:
+                    continue
+                words, _ = instruction(house, route, Draws(key, STREAM_WORDS))
+                heading = math.radians(route.heading * STEP_ANGLE)
+                start = np.array([route.start[0], 0.0, route.start[1]])
+                space = scene.space
+                way = expert_path(
+                    space.heights,
+                    space.frame,
+                    route.distances,
+                    start[0],
+                    0.0,
+                    start[2],
+                    heading,
+                    2 * MAX_TURNS,
+                )
+                episode = Episode(
+                    id=name,
+                    scene_id=name,
+                    start=start,
+                    heading=heading,
+                    goal=np.array([route.goal[0], 0.0, route.goal[1]]),
+                    radius=_RADIUS,
+                    reference_path=way,
+                    instruction=words,
+                    instruction_path=pull(space.heights, space.frame, route.path).copy(),
+                )
+                # Asked for next, and already known.
+                self._distances = (episode, route.distances)
+                return scene, episode
+        raise RuntimeError(f"no route was found in {_MOST_HOUSES} houses of key {key}")
+
+    def distances(self, scene: Scene, episode: Episode) -> NDArray[np.float32]:
+        known, distances = self._distances
+        if known is episode and distances is not None:
+            return distances
+        return scene.space.distances_to(episode.goal)

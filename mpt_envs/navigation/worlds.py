@@ -1,0 +1,172 @@
+"""`World`: everything of an episode that does not change while it is played, ready for kernels.
+
+A record holds the key of its episode; `Worlds` gives the world of a key, made once by the source
+and kept while any batch or task plays it, and for some time after. A kernel is handed a row of
+addresses (`pointers`) for each world and sees it as arrays through `view`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from typing import Any, Final
+
+import numpy as np
+from numba import carray
+from numpy.typing import NDArray
+
+from mpt_envs.navigation.clauses import N_COLUMNS, as_array
+from mpt_envs.navigation.kernel import inlined
+from mpt_envs.navigation.lexicon import parse_instruction
+from mpt_envs.navigation.pointers import pointer
+from mpt_envs.navigation.sources import N_THING, Episode, EpisodeSource, Scene
+from mpt_envs.navigation.space import N_FRAME
+from wrappers.errors import TaskError
+
+# Columns of a row of addresses and sizes.
+W_HEIGHTS: Final = 0
+W_LAYERS: Final = 1
+W_NZ: Final = 2
+W_NX: Final = 3
+W_FRAME: Final = 4
+W_FIELD: Final = 5
+W_OPAQUE: Final = 6
+W_ROOMS: Final = 7
+W_KINDS: Final = 8
+W_N_KINDS: Final = 9
+W_THINGS: Final = 10
+W_N_THINGS: Final = 11
+W_CLAUSES: Final = 12
+W_N_CLAUSES: Final = 13
+W_START: Final = 14
+W_OPAQUE_ROWS: Final = 15  # nz, or 0 where nothing is opaque
+W_ROOMS_ROWS: Final = 16
+N_WORLD: Final = 17
+
+#: Worlds that are kept although nobody plays them, a megabyte or less each.
+_KEPT: Final = 256
+
+
+class World:
+    """The constant part of one episode.
+
+    Attributes:
+        key: of the episode.
+        scene, episode: from the source.
+        distances: distance field to the goal.
+        clauses: of the instruction, int32 ``(n, N_COLUMNS)``.
+        arrays: things, opaque, rooms and kinds of the scene as kernels get them, empty where unknown.
+        row: int64 ``(N_WORLD,)``: what `view` makes arrays of. Valid as long as the world lives.
+
+    Raises:
+        TaskError: the episode cannot be played; the message says why.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "arrays",
+        "clauses",
+        "distances",
+        "episode",
+        "key",
+        "row",
+        "scene",
+        "start",
+    )
+
+    def __init__(
+        self, key: int, scene: Scene, episode: Episode, distances: NDArray[np.float32]
+    ) -> None:
+        space = scene.space
+        if space.locate(episode.start) is None:
+            raise TaskError(f"episode {episode.id}: nobody can stand at its start")
+        if not np.isfinite(space.distance(distances, episode.start)):
+            raise TaskError(f"episode {episode.id}: no way leads from its start to its goal")
+        self.key = key
+        self.scene = scene
+        self.episode = episode
+        self.clauses = as_array(parse_instruction(episode.instruction))
+        self.distances = np.ascontiguousarray(distances, np.float32)
+        if self.distances.shape != space.heights.shape:
+            raise TaskError(f"episode {episode.id}: its distances do not fit its scene")
+        self.start = np.array([*episode.start, episode.heading, episode.radius], np.float64)
+        empty = np.zeros(0, np.int8)
+        things = np.zeros((0, N_THING), np.float32) if scene.things is None else scene.things
+        things = np.ascontiguousarray(things, np.float32)
+        opaque = empty if scene.opaque is None else np.ascontiguousarray(scene.opaque, np.uint8)
+        rooms = empty if scene.rooms is None else np.ascontiguousarray(scene.rooms, np.int8)
+        kinds = np.zeros(1, np.int8) if scene.room_kinds is None else scene.room_kinds
+        kinds = np.ascontiguousarray(kinds, np.int8)
+        self.arrays = (things, opaque, rooms, kinds)
+        row = np.zeros(N_WORLD, np.int64)
+        row[W_HEIGHTS] = space.heights.ctypes.data
+        row[W_LAYERS], row[W_NZ], row[W_NX] = space.heights.shape
+        row[W_FRAME] = space.frame.ctypes.data
+        row[W_FIELD] = self.distances.ctypes.data
+        row[W_OPAQUE] = opaque.ctypes.data
+        row[W_OPAQUE_ROWS] = space.heights.shape[1] if len(opaque) else 0
+        row[W_ROOMS] = rooms.ctypes.data
+        row[W_ROOMS_ROWS] = space.heights.shape[1] if len(rooms) else 0
+        row[W_KINDS], row[W_N_KINDS] = kinds.ctypes.data, len(kinds)
+        row[W_THINGS], row[W_N_THINGS] = things.ctypes.data, len(things)
+        row[W_CLAUSES], row[W_N_CLAUSES] = self.clauses.ctypes.data, len(self.clauses)
+        row[W_START] = self.start.ctypes.data
+        self.row = row
+
+
+@inlined
+def view(row: Any) -> Any:
+    """The arrays of a world: heights, frame, field, opaque, rooms, kinds, things, clauses."""
+    return (
+        carray(pointer(row[W_HEIGHTS]), (row[W_LAYERS], row[W_NZ], row[W_NX]), np.float32),
+        carray(pointer(row[W_FRAME]), (N_FRAME,), np.float64),
+        carray(pointer(row[W_FIELD]), (row[W_LAYERS], row[W_NZ], row[W_NX]), np.float32),
+        carray(pointer(row[W_OPAQUE]), (row[W_OPAQUE_ROWS], row[W_NX]), np.uint8),
+        carray(pointer(row[W_ROOMS]), (row[W_ROOMS_ROWS], row[W_NX]), np.int8),
+        carray(pointer(row[W_KINDS]), (row[W_N_KINDS],), np.int8),
+        carray(pointer(row[W_THINGS]), (row[W_N_THINGS], N_THING), np.float32),
+        carray(pointer(row[W_CLAUSES]), (row[W_N_CLAUSES], N_COLUMNS), np.int32),
+    )
+
+
+@inlined
+def start_of(row: Any) -> Any:
+    """Where an episode starts: float64 (5,), see `rules.begin`."""
+    return carray(pointer(row[W_START]), (5,), np.float64)
+
+
+class Worlds:
+    """The worlds of a source, by key; shared by all batches and tasks over that source.
+
+    Args:
+        source: of the episodes.
+        kept: worlds that are kept although nobody plays them.
+    """
+
+    def __init__(self, source: EpisodeSource, kept: int = _KEPT) -> None:
+        self.source = source
+        self.source_word = np.uint64(int(source.digest[:16], 16))
+        self._kept = kept
+        self._recent: OrderedDict[int, World] = OrderedDict()
+        self._alive: weakref.WeakValueDictionary[int, World] = weakref.WeakValueDictionary()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process makes the worlds again.
+        return Worlds, (self.source, self._kept)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Worlds:
+        return self  # nothing that a reader can see ever changes
+
+    def world(self, key: int) -> World:
+        """The world of an episode key."""
+        key = int(key)
+        found = self._alive.get(key)
+        if found is None:
+            scene, episode = self.source.episode(key)
+            found = World(key, scene, episode, self.source.distances(scene, episode))
+            self._alive[key] = found
+        self._recent[key] = found
+        self._recent.move_to_end(key)
+        if len(self._recent) > self._kept:
+            self._recent.popitem(last=False)
+        return found
