@@ -32,6 +32,7 @@ from mpt_envs.navigation.facts import (
     TURNER,
 )
 from mpt_envs.navigation.habitat_body import FORWARD, LEFT, POSE_BYTES, RIGHT, Body, check_pose
+from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.layout import LAYOUT_VERSION, RECORD_BYTES, bits_of, key_of
 from mpt_envs.navigation.metrics import METRIC_NAMES, episode_metrics
 from mpt_envs.navigation.perception import follow, look, notice_room
@@ -39,11 +40,26 @@ from mpt_envs.navigation.snapshots import is_sound
 from mpt_envs.navigation.sources import Episode, Scene
 from mpt_envs.navigation.summary import METRICS
 from mpt_envs.navigation.task import NavigationTask
-from mpt_envs.navigation.worlds import Worlds
+from mpt_envs.navigation.worlds import Worlds, view
 from wrappers.errors import SnapshotError, TaskError
 from wrappers.task import Snapshot, TurnResult
 
 _PAYLOAD_VERSION: Final = 1000 + LAYOUT_VERSION  # so that the two backends' are told apart
+
+
+@kernel
+def _notice(s: Any, f: Any, row: Any) -> None:
+    """Note in which room the body is after a step; ``row`` is the world's (`worlds.view`)."""
+    _, frame, _, _, rooms, _, things, _ = view(row)
+    notice_room(s, f, frame, rooms, things)
+
+
+@kernel
+def _perceive(s: Any, f: Any, row: Any, around: bool) -> None:
+    """Look, and go on in the instruction: the end of every turn."""
+    _, frame, _, opaque, _, kinds, things, clauses = view(row)
+    look(s, f, frame, opaque, things, around)
+    follow(s, f, clauses, things, kinds)
 
 
 class HabitatSource:
@@ -179,7 +195,7 @@ class HabitatTask(NavigationTask):
                 f"episode {episode.id}: no way leads from its start to its goal on the navigation "
                 f"mesh of {episode.scene_id}"
             )
-        f[at.F_DISTANCE] = f[at.F_SHORTEST] = f[at.F_NEAREST] = distance
+        f[at.F_DISTANCE] = f[at.F_SHORTEST] = distance
 
     def _layer(self, position: NDArray[np.float32]) -> int:
         """Layer of the heightfield that is nearest to a position."""
@@ -205,9 +221,7 @@ class HabitatTask(NavigationTask):
     def _decide(self, role: int, action: int) -> float:
         """`rules.act`, with the simulator's steps."""
         s, f, p = self._ints[0], self._doubles[0], self._singles[0]
-        scene, clauses = self._world.scene, self._world.clauses
-        frame = scene.space.frame
-        things, opaque, rooms, kinds = self._world.arrays
+        row = self._world.row
         reward, around = 0.0, False
         rules.open_turn(s, f, role, action)
         if role == TURNER:
@@ -218,8 +232,6 @@ class HabitatTask(NavigationTask):
             s[at.LAST_STEPS] = abs(steps)
             rules.turn(s, steps)
         elif role == MOVER:
-            goal = self._world.episode.goal
-            distance = float(f[at.F_DISTANCE])
             for _ in range(action + 1):
                 if self._body.step(FORWARD):
                     s[at.COLLIDED] = 1
@@ -228,19 +240,18 @@ class HabitatTask(NavigationTask):
                 position = self._body.position
                 x, y, z = (float(v) for v in position)
                 rules.place(s, f, p, x, y, z, self._layer(position))
-                notice_room(s, f, frame, rooms, things)
-                there = self._body.distance(position, goal)
+                _notice(s, f, row)
+            distance = self._body.distance(self._body.position, self._world.episode.goal)
+            if not math.isfinite(distance):
                 # The simulator finds no way from a point that is a hair off the mesh.
-                distance = there if math.isfinite(there) else distance
-                f[at.F_NEAREST] = min(f[at.F_NEAREST], distance)
+                distance = float(f[at.F_DISTANCE])
             reward = float(rules.close_turn(s, f, distance))
         elif action == STOP:
             return float(rules.stop(s, f))
         else:
             s[at.LOOKED] = 1
             around = True
-        look(s, f, frame, opaque, things, around)
-        follow(s, f, clauses, things, kinds)
+        _perceive(s, f, row, around)
         if s[at.STEPS] >= MAX_STEPS:
             s[at.DONE] = at.DONE_STEPS
         return reward
@@ -302,13 +313,10 @@ class HabitatTask(NavigationTask):
 
     def metrics(self) -> dict[str, float]:
         s, f = self._ints[0], self._doubles[0]
-        way = at.path(self.record).astype(np.float64)
-        # Only the nearest and the last distance count, and the record keeps both.
-        distances = np.full(len(way), f[at.F_NEAREST])
-        distances[-1] = f[at.F_DISTANCE]
-        if len(way) == 1:
-            distances[0] = f[at.F_DISTANCE]
+        way = at.path(self.record)
         episode = self._world.episode
+        distances = np.array([self._body.distance(point, episode.goal) for point in way])
+        distances[-1] = f[at.F_DISTANCE]
         found = episode_metrics(
             way,
             distances,

@@ -55,7 +55,6 @@ class World:
         scene, episode: from the source.
         distances: distance field to the goal.
         clauses: of the instruction, int32 ``(n, N_COLUMNS)``.
-        arrays: things, opaque, rooms and kinds of the scene as kernels get them, empty where unknown.
         row: int64 ``(N_WORLD,)``: what `view` makes arrays of. Valid as long as the world lives.
 
     Raises:
@@ -64,7 +63,7 @@ class World:
 
     __slots__ = (
         "__weakref__",
-        "arrays",
+        "_arrays",
         "clauses",
         "distances",
         "episode",
@@ -97,7 +96,7 @@ class World:
         rooms = empty if scene.rooms is None else np.ascontiguousarray(scene.rooms, np.int8)
         kinds = np.zeros(1, np.int8) if scene.room_kinds is None else scene.room_kinds
         kinds = np.ascontiguousarray(kinds, np.int8)
-        self.arrays = (things, opaque, rooms, kinds)
+        self._arrays = (things, opaque, rooms, kinds)
         row = np.zeros(N_WORLD, np.int64)
         row[W_HEIGHTS] = space.heights.ctypes.data
         row[W_LAYERS], row[W_NZ], row[W_NX] = space.heights.shape

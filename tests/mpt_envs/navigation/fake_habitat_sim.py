@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from mpt_envs.navigation.space import FreeSpace
 
@@ -301,8 +300,8 @@ class Simulator:
         self.closed = True
 
 
-def install(monkeypatch: pytest.MonkeyPatch, spaces: dict[str, FreeSpace]) -> types.ModuleType:
-    """Put the double in the place of `habitat_sim` until the test is over."""
+def install(spaces: dict[str, FreeSpace]) -> types.ModuleType:
+    """Put the double in the place of `habitat_sim`."""
     module = types.ModuleType("habitat_sim")
     for name in (
         "ActionSpec",
@@ -318,7 +317,8 @@ def install(monkeypatch: pytest.MonkeyPatch, spaces: dict[str, FreeSpace]) -> ty
         "SimulatorConfiguration",
     ):
         setattr(module, name, globals()[name])
-    monkeypatch.setitem(sys.modules, "habitat_sim", module)
-    monkeypatch.setattr(sys.modules[__name__], "SPACES", dict(spaces))
+    SPACES.clear()
+    SPACES.update(spaces)
     Simulator.opened = []
+    sys.modules["habitat_sim"] = module
     return module

@@ -23,6 +23,13 @@ def house_space() -> FreeSpace:
     return build_space(parse_graph("house", graph()))
 
 
+def put_double() -> ModuleType:
+    """Let the small house be the scenes "house" and "twin" of a double of `habitat_sim`."""
+    forget()
+    space = house_space()
+    return fake_habitat_sim.install({"house": space, "twin": space})
+
+
 def forget() -> None:
     """Let the adapter be imported anew."""
     for name in MODULES:
@@ -40,12 +47,14 @@ def write_scene(folder: Path, name: str = "house", with_mesh: bool = True) -> Pa
 
 
 @pytest.fixture
-def double(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """`habitat_sim`'s double, with the small house as the scenes "house" and "twin"."""
+def double() -> Iterator[ModuleType]:
+    """The double, until the test is over."""
+    real = sys.modules.pop("habitat_sim", None)
+    yield put_double()
     forget()
-    space = house_space()
-    yield fake_habitat_sim.install(monkeypatch, {"house": space, "twin": space})
-    forget()
+    del sys.modules["habitat_sim"]
+    if real is not None:
+        sys.modules["habitat_sim"] = real
 
 
 def adapter(name: str) -> ModuleType:

@@ -9,6 +9,9 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+import pickle
+import sys
+import tempfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,12 +19,34 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mpt_envs
 from mpt_envs.navigation.episodes import EpisodeDataError
+from mpt_envs.testing import TaskContractTests
 from tests.mpt_envs.navigation.fake_habitat_sim import Simulator
-from tests.mpt_envs.navigation.habitat import adapter, double, house_space, write_scene
-from tests.mpt_envs.navigation.r2r_data import NODES
+from tests.mpt_envs.navigation.habitat import (
+    adapter,
+    double,
+    house_space,
+    put_double,
+    write_scene,
+)
+from tests.mpt_envs.navigation.r2r_data import (
+    NODES,
+    ROUTES,
+    episode,
+    truth,
+    write_house,
+    write_json,
+)
+from wrappers.errors import SnapshotError
+from wrappers.task import Snapshot, TurnTask
 
 __all__ = ["double"]
+
+R2R = "navigation/r2r-v0"
+FOLDER = tempfile.TemporaryDirectory(prefix="house")
+HOUSE = write_house(Path(FOLDER.name))
+SCENES = write_scene(HOUSE / "scenes")
 
 
 @pytest.fixture
@@ -183,6 +208,181 @@ def test_what_is_said_of_missing_scenes(
     with pytest.raises(EpisodeDataError, match=r"no navigation mesh.*\.navmesh file is missing"):
         world.open("mp3d/house/house.glb")
     assert world.scene_id is None
+
+
+# -- the task ------------------------------------------------------------------------------------
+
+
+def make(**options: Any) -> Any:
+    return mpt_envs.make_task(R2R, backend="habitat", data=HOUSE, scenes=SCENES, **options)
+
+
+@pytest.fixture
+def task(double: ModuleType) -> Any:
+    return make()
+
+
+class TestHabitatContract(TaskContractTests):
+    """Every rule of a task, over the double."""
+
+    seeds = (0, 3)
+    snapshot_pairs = 6
+    pettingzoo_cycles = 40
+
+    @pytest.fixture(autouse=True)
+    def _double(self, double: ModuleType) -> None:
+        return
+
+    def make_task(self) -> TurnTask:
+        if "habitat_sim" not in sys.modules:
+            put_double()  # in a fresh process there are no fixtures
+        return make()
+
+
+def follow_expert(task: Any) -> float:
+    """Let the expert play to the end; the return."""
+    total = 0.0
+    for _ in range(64):
+        bids = [task.expert_bid(agent) for agent in task.possible_agents]
+        agent = task.possible_agents[int(np.argmax(bids))]
+        result = task.act(agent, task.expert_action(agent))
+        total += result.reward
+        if result.terminated:
+            break
+    return total
+
+
+@pytest.mark.parametrize("name", list(ROUTES))
+def test_it_plays_as_the_embedded_simulator_does(double: ModuleType, name: str) -> None:
+    """The same place under both: the same ways, rewards and metrics, to within a column."""
+    embedded = mpt_envs.make_task(R2R, data=HOUSE)
+    habitat = make()
+    returns = []
+    for task in (embedded, habitat):
+        task.reset(0, options={"episode": name})
+        returns.append(follow_expert(task))
+    first, second = embedded.metrics(), habitat.metrics()
+    assert first["success"] == second["success"] == 1.0
+    for metric in ("path_length", "distance_to_goal"):
+        assert second[metric] == pytest.approx(first[metric], abs=0.6), metric
+    for metric in ("spl", "ndtw", "sdtw"):
+        assert second[metric] == pytest.approx(first[metric], abs=0.12), metric
+    assert returns[0] == pytest.approx(returns[1], abs=2.0)
+
+
+def test_the_same_actions_lead_to_the_same_place(task: Any) -> None:
+    """Turn signs, headings and steps agree with the embedded simulator's, step by step."""
+    embedded = mpt_envs.make_task(R2R, data=HOUSE)
+    for task_ in (task, embedded):
+        task_.reset(0, options={"episode": "2"})
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        agent = ("turner_0", "mover_0")[rng.integers(2)]
+        action = int(rng.integers(len(task.action_names(agent))))
+        collided = []
+        for task_ in (task, embedded):
+            task_.act(agent, action)
+            collided.append(int(task_._ints[0, 13]))
+        ours, theirs = task._doubles[0], embedded._doubles[0]
+        # Sliding adds up differently; the first collisions do not.
+        assert np.allclose(ours[17:20], theirs[17:20], atol=0.05)
+        assert collided[0] == collided[1]
+        assert task._ints[0, 10] == embedded._ints[0, 10]
+        wanted = ours[20] + math.radians(15) * task._ints[0, 10]
+        assert math.cos(task._body.heading - wanted) > 0.9999
+
+
+def test_rewards_and_metrics_are_the_simulators(task: Any) -> None:
+    task.reset(0, options={"episode": "1"})
+    goal = NODES["room"]
+    body = task._body
+    before = shortest = body.distance(body.position, goal)
+    for _ in range(3):
+        reward = task.act("mover_0", 2).reward
+        after = body.distance(body.position, goal)
+        assert reward == pytest.approx(10 * (before - after) / shortest, abs=1e-6)
+        before = after
+    metrics = task.metrics()
+    assert metrics["distance_to_goal"] == pytest.approx(before)
+    assert metrics["path_length"] == pytest.approx(2.25, abs=0.05)
+    assert metrics["success"] == 0.0
+    assert task.act("stopper_0", 1).terminated is False
+    result = task.act("stopper_0", 0)
+    assert result.terminated is True
+    assert (result.reward > 0) == (before < 3.0) == bool(task.metrics()["success"])
+    assert task.act("mover_0", 0).terminated is True
+    assert task.metrics()["path_length"] == metrics["path_length"]
+
+
+def test_texts_and_features_are_there(task: Any) -> None:
+    task.reset(0, options={"episode": "7"})
+    assert ROUTES["7"][2] in task.prompt("mover_0", "act")
+    observation = task.observe("mover_0")
+    embedded = mpt_envs.make_task(R2R, data=HOUSE)
+    embedded.reset(0, options={"episode": "7"})
+    assert np.abs(observation - embedded.observe("mover_0")).max() < 0.35
+
+
+def test_snapshots_hold_the_body_and_refuse_what_does_not_fit(task: Any) -> None:
+    task.reset(0, options={"episode": "1"})
+    task.act("turner_0", 1)
+    task.act("mover_0", 2)
+    snapshot = task.snapshot()
+    state = task._body.pose, task.metrics()
+    task.act("mover_0", 2)
+    task.restore(snapshot)
+    assert (task._body.pose, task.metrics()) == state
+    twin, copied = task.clone(), pickle.loads(pickle.dumps(task))
+    for other in (task, twin, copied):
+        assert other.snapshot() == snapshot
+        other.act("turner_0", 4)
+        other.act("mover_0", 1)
+    assert task.snapshot() == twin.snapshot() == copied.snapshot()
+
+    def changed(at: int, value: bytes) -> Snapshot:
+        payload = bytearray(snapshot.payload)
+        payload[at : at + len(value)] = value
+        return Snapshot(snapshot.task_id, snapshot.version, bytes(payload))
+
+    before = task.snapshot()
+    end = len(snapshot.payload)
+    for bad in (
+        changed(end - 28, np.float32(1.0).tobytes()),  # another place
+        changed(end - 16, np.float32([0, 0, 1, 0]).tobytes()),  # another direction
+        changed(end - 16, np.float32([9, 9, 9, 9]).tobytes()),  # no rotation
+        changed(44, np.int32(77).tobytes()),  # a layer that is not there
+    ):
+        with pytest.raises(SnapshotError, match="no valid state"):
+            task.restore(bad)
+    embedded = mpt_envs.make_task(R2R, data=HOUSE)
+    with pytest.raises(SnapshotError, match="taken on the backend 'connectivity'"):
+        task.restore(embedded.snapshot())
+    with pytest.raises(SnapshotError):
+        embedded.restore(snapshot)
+    write_json(HOUSE / "val_seen.json", {"episodes": [episode("1")]})
+    write_json(HOUSE / "val_seen_gt.json", {"1": truth("1")})
+    with pytest.raises(SnapshotError, match="other episodes"):
+        make(split="val_seen").restore(snapshot)
+    assert task.snapshot() == before
+
+
+def test_pictures_come_from_the_camera(double: ModuleType) -> None:
+    task = make(resolution=(32, 40))
+    assert task.render("rgb_array").shape == (32, 40, 3)
+    task.close()
+    assert all(s.closed for s in Simulator.opened if s.config.sim_cfg.create_renderer)
+
+
+def test_without_habitat_sim_the_error_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("habitat", "habitat_body"):
+        monkeypatch.delitem(sys.modules, f"mpt_envs.navigation.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "habitat_sim", None)
+    with pytest.raises(mpt_envs.MissingBackendError, match="conda install habitat-sim"):
+        make()
+    # The other backend asks nothing of it.
+    assert mpt_envs.make_task(R2R, backend="connectivity", data=HOUSE).task_id == R2R
 
 
 # -- the real simulator --------------------------------------------------------------------------
