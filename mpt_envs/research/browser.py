@@ -20,7 +20,6 @@ from mpt_envs.research.corpus import SNIPPET
 from mpt_envs.research.layout import (
     FREE,
     FINDS,
-    FOUND,
     HIT_LINES,
     HITS,
     ITEM_MENTION,
@@ -271,7 +270,7 @@ def _search(desk: Desk, call: Call) -> int:
     ref = _keep(desk, query)
     row = desk.questions.library.query_row(query)
     top = int(desk.record[TOP])
-    push(desk.record, desk.rows, PAGE_SEARCH, ref, 0, topn, top, -1, row)
+    push(desk.record, desk.rows, desk.questions.tables, PAGE_SEARCH, ref, 0, topn, top, -1, row)
     return 0
 
 
@@ -333,7 +332,7 @@ def _open_at(desk: Desk, document: int, loc: int, lines: int, parent: int) -> in
     desk.record[OPENS] += 1
     tables = desk.questions.tables
     return int(
-        open_document(desk.record, desk.rows, tables, document, max(0, loc), lines, parent)
+        open_document(desk.record, desk.rows, tables, document, max(0, loc), lines, parent, -1)
     )
 
 
@@ -346,17 +345,14 @@ def _find(desk: Desk, call: Call) -> int:
     if record[KIND + cursor] != PAGE_DOCUMENT:
         raise _CallError("`find` works on a document, not on a list of results: open one first.")
     pattern = call["pattern"][:MAX_QUERY]
-    document = int(record[REF + cursor])
     record[FINDS] += 1
     known = desk.questions.ready(int(record[QUESTION])).patterns
     if pattern.lower() in known:
         ref = known.index(pattern.lower())
         row = int(desk.questions.arrays["q_pattern_rows"][record[QUESTION], ref])
-        if library.hit_lines(document, pattern):
-            record[FOUND] |= 1 << ref
     else:
         ref, row = _keep(desk, pattern), library.pattern_row(pattern)
-    push(record, desk.rows, PAGE_FIND, ref, 0, 0, cursor, -1, row)
+    push(record, desk.rows, desk.questions.tables, PAGE_FIND, ref, 0, 0, cursor, -1, row)
     return 0
 
 

@@ -69,7 +69,7 @@ SEARCHES: Final = 8
 OPENS: Final = 9  # openings of documents, scrolling left out
 FINDS: Final = 10
 EVIDENCE: Final = 11  # a bit for each page of the evidence that was opened
-FOUND: Final = 12  # a bit for each pattern of the question that was found on a page
+NEXT: Final = 12  # the pattern that comes next, see `rules.upcoming`
 SCORE: Final = 13
 ANSWERED: Final = 14  # name of the answer; FREE - k: text k; NO_ANSWER
 ANSWER_CURSOR: Final = 15  # the page that the answer cites
@@ -86,10 +86,11 @@ REF: Final = KIND + STACK  # see below
 LOC: Final = REF + STACK  # first line in view
 LINES: Final = LOC + STACK  # number of lines in view
 PARENT: Final = LINES + STACK  # cursor of the page from which it was opened, -1: none
-CONTEXT: Final = PARENT + STACK  # mention whose name was searched, -1: none
+CONTEXT: Final = PARENT + STACK  # mention from which it was searched or opened, -1: none
+PASSED: Final = CONTEXT + STACK  # a bit for each pattern in the sentences that led there
 
 # -- in view ---------------------------------------------------------------------------------
-N_ITEMS: Final = CONTEXT + STACK
+N_ITEMS: Final = PASSED + STACK
 ITEM_NAME: Final = N_ITEMS + 1
 ITEM_TARGET: Final = ITEM_NAME + ITEMS  # document, -1: none
 ITEM_MENTION: Final = ITEM_TARGET + ITEMS  # -1: a result of a search

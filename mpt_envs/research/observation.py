@@ -16,7 +16,6 @@ from mpt_envs.research.layout import (
     CONTEXT,
     EVIDENCE,
     FINDS,
-    FOUND,
     HITS,
     ITEM_MENTION,
     ITEM_NAME,
@@ -29,6 +28,7 @@ from mpt_envs.research.layout import (
     LOC,
     N_ITEMS,
     NAMES,
+    NEXT,
     OPENS,
     OUTCOME_ACTED,
     PAGE_DOCUMENT,
@@ -36,6 +36,7 @@ from mpt_envs.research.layout import (
     PAGE_LINES,
     PAGE_SEARCH,
     PARENT,
+    PASSED,
     PATTERNS,
     QUERY,
     QUESTION,
@@ -44,23 +45,23 @@ from mpt_envs.research.layout import (
     TOP,
     WINDOW,
 )
-from mpt_envs.research.rules import document_in_view, first_hit
+from mpt_envs.research.rules import document_in_view, first_hit, stands_in
 
 _VIEW: Final = (
     "korean", "asks_number", "number_of_patterns", "number_of_names",
     "view_search", "view_document", "view_find", "more_above", "more_below", "position",
     "hits", "number_of_items", "can_go_back", "searches", "documents_opened", "finds",
     "last_searcher", "last_opener", "last_finder", "last_acted", "question_searched",
-    "page_is_new", "patterns_found",
+    "page_is_new", "patterns_passed", "next_is_last", "none_is_next", "next_stands_here",
+    "next_stands_here_with_link",
 )  # fmt: skip
 _PER_NAME: Final = ("there", "searched", "genitive", "first", "last")
 _PER_PATTERN: Final = (
-    "there", "at_name", "found", "next", "in_view", "tried_here", "found_in_view",
+    "there", "chained", "next", "passed", "in_view", "tried_here", "found_in_view",
 )  # fmt: skip
 _PER_ITEM: Final = (
     "there", "link", "number", "doubt", "visited", "searched", "in_question", "shares_question",
-    "title_is_query", "has_query", "shares_context", "with_found", "with_next",
-    "with_find", "after_find",
+    "title_is_query", "has_query", "shares_context", "with_next", "with_find",
 )  # fmt: skip
 N_VIEW: Final = len(_VIEW)
 PER_NAME: Final = len(_PER_NAME)
@@ -79,7 +80,7 @@ FEATURE_NAMES: Final = (
     *(f"item_{k}_{name}" for k in range(ITEMS) for name in _PER_ITEM),
 )
 
-_F: Final = np.float32
+
 
 
 @kernel
@@ -117,33 +118,6 @@ def _was_opened(s, document):
         if s[KIND + page] == PAGE_DOCUMENT and s[REF + page] == document:
             return True
     return False
-
-
-@kernel
-def _stands_in(t, row, sentence):
-    """Whether the pattern of a row stands in a sentence."""
-    low, high = t.pat_start[row, 2], t.pat_start[row, 3]
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if t.pat_hits[middle] < sentence:
-            low = middle + 1
-        else:
-            high = middle
-    return low < end and t.pat_hits[low] == sentence
-
-
-@kernel
-def _next_pattern(s, t, question):
-    """The first pattern after the last one that was found, skipping the word beside the name."""
-    last = -1
-    for k in range(t.q_patterns[question]):
-        if s[FOUND] >> k & 1:
-            last = k
-    k = last + 1
-    if last < 0 and t.q_flags[question, 2] == 0:
-        k += 1
-    return k
 
 
 @kernel
@@ -188,7 +162,6 @@ def write_observation(s, rows, t, out):
             if s[KIND + page] == PAGE_DOCUMENT and s[REF + page] == document:
                 seen += 1
         out[21] = one if seen == 1 else zero
-    found = 0
     for page in range(top + 1):
         if s[KIND + page] == PAGE_SEARCH and s[REF + page] == QUERY:
             out[20] = one
@@ -199,16 +172,20 @@ def write_observation(s, rows, t, out):
         out[at + 2] = np.float32(t.q_flags[question, 3 + k])
         out[at + 3] = one if k == 0 else zero
         out[at + 4] = one if k == names - 1 else zero
-    upcoming = _next_pattern(s, t, question)
+    chained = t.q_flags[question, 2]
+    following = s[NEXT]
+    out[23] = one if following >= 0 and following == chained - 1 else zero
+    out[24] = one if following < 0 else zero
+    passed = 0
     finding = s[REF + top] if kind == PAGE_FIND else -1
     for k in range(patterns):
         at = PATTERN_AT + k * PER_PATTERN
         out[at] = one
-        out[at + 1] = one if k == 0 and t.q_flags[question, 2] == 0 else zero
-        if s[FOUND] >> k & 1:
-            out[at + 2] = one
-            found += 1
-        out[at + 3] = one if k == upcoming else zero
+        out[at + 1] = one if k < chained else zero
+        out[at + 2] = one if k == following else zero
+        if top >= 0 and (s[PASSED + top] >> k & 1):
+            out[at + 3] = one
+            passed += 1
         row = t.q_pattern_rows[question, k]
         if kind == PAGE_DOCUMENT:
             first, last = first_hit(t, row, document)
@@ -226,19 +203,17 @@ def write_observation(s, rows, t, out):
                     out[at + 5] = one
                 page -= 1
         out[at + 6] = one if k == finding else zero
-    out[22] = np.float32(found) / np.float32(PATTERNS)
-    _write_items(s, rows, t, out, question, kind, upcoming, finding)
+    out[22] = np.float32(passed) / np.float32(PATTERNS)
+    _write_items(s, rows, t, out, question, kind, finding)
 
 
 @kernel
-def _write_items(s, rows, t, out, question, kind, upcoming, finding):
+def _write_items(s, rows, t, out, question, kind, finding):
     """The features of the items in view."""
     one, zero = np.float32(1), np.float32(0)
     top = s[TOP]
-    patterns = t.q_patterns[question]
+    following = s[NEXT]
     tokens = t.q_tokens[question]
-    passed = False
-    last_sentence = -1
     for k in range(s[N_ITEMS]):
         at = ITEM_AT + k * PER_ITEM
         name = s[ITEM_NAME + k]
@@ -259,7 +234,7 @@ def _write_items(s, rows, t, out, question, kind, upcoming, finding):
             lead, lead_end = t.lead_start[target], t.lead_start[target + 1]
             shared = _shared(t.lead_tok, lead, lead_end, tokens, 0, tokens.shape[0])
             out[at + 7] = min(one, np.float32(shared) / np.float32(6))
-            _write_result(s, t, out, at, question, target, name, lead, lead_end)
+            _write_result(s, t, out, at, question, name, lead, lead_end)
             continue
         out[at + 2] = np.float32(t.men_number[mention])
         out[at + 3] = np.float32(t.men_doubt[mention])
@@ -267,26 +242,18 @@ def _write_items(s, rows, t, out, question, kind, upcoming, finding):
         begin, end = t.sent_start[sentence], t.sent_start[sentence + 1]
         shared = _shared(t.sent_tok, begin, end, tokens, 0, tokens.shape[0])
         out[at + 7] = min(one, np.float32(shared) / np.float32(4))
-        for pattern in range(patterns):
-            row = t.q_pattern_rows[question, pattern]
-            if pattern == upcoming or pattern == finding or (s[FOUND] >> pattern & 1):
-                if _stands_in(t, row, sentence):
-                    if s[FOUND] >> pattern & 1:
-                        out[at + 11] = one
-                    if pattern == upcoming:
-                        out[at + 12] = one
-                    if pattern == finding:
-                        out[at + 13] = one
-        # Of the mentions in sentences with what was looked for, the first that is not doubted.
-        if out[at + 13] > zero and out[at + 3] == zero and not passed:
-            out[at + 14] = one
-            passed = True
-        last_sentence = sentence
-    return last_sentence
+        if following >= 0 and stands_in(t, t.q_pattern_rows[question, following], sentence):
+            out[at + 11] = one
+            if out[at + 3] == zero:
+                out[25] = one
+                if target >= 0:
+                    out[26] = one
+        if finding >= 0 and stands_in(t, t.q_pattern_rows[question, finding], sentence):
+            out[at + 12] = one
 
 
 @kernel
-def _write_result(s, t, out, at, question, document, name, lead, lead_end):
+def _write_result(s, t, out, at, question, name, lead, lead_end):
     """Features of a result: how its title and snippet fit the query and where it came from."""
     one = np.float32(1)
     top = s[TOP]

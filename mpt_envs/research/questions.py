@@ -33,7 +33,7 @@ from mpt_envs.research.tables import Tables
 QUESTION_TOKENS: Final = 48
 NAME_TOKENS: Final = 12
 GOLD: Final = 8
-#: Flags: Korean; asks for a number; 0 if pattern 0 stands right before the name; for each name
+#: Flags: Korean; asks for a number; how many patterns stand on the side of relations; for each name
 #: whether it is what an "of" refers to.
 FLAGS: Final = 3 + NAMES
 
@@ -67,15 +67,16 @@ class Candidates(NamedTuple):
     Attributes:
         names: at most NAMES, in order.
         genitive: for each name whether something "of" it is asked for.
-        patterns: at most PATTERNS, lower-cased.
-        beside: whether the first pattern stands right before the name.
+        patterns: at most PATTERNS, lower-cased: first those on the side of the name where
+            relations stand (before it in English, after it in Korean), the nearest first.
+        chained: how many patterns are on that side.
         korean, number: the language; whether a number is asked for.
     """
 
     names: tuple[str, ...]
     genitive: tuple[bool, ...]
     patterns: tuple[str, ...]
-    beside: bool
+    chained: int
     korean: bool
     number: bool
 
@@ -118,27 +119,30 @@ def candidates(question: str) -> Candidates:
         for a, b, word in words
         if not any(begin < b and a < end for begin, end in spans)
     ]
-    ranked: list[tuple[int, int, str, int]] = []
+    korean = bool(_HANGUL.search(text))
+    # A noun right before a name says what it is; it is nothing to look for.
+    beside = _BEFORE.search(text[: focus[0]])
+    ranked: list[tuple[bool, int, int, str]] = []
     for position, (a, b, word) in enumerate(outside):
+        if order and beside is not None and a == beside.start(1):
+            continue
         if word.lower() in _STOP or word.startswith(_KO_QUESTION) or len(stem(word)) < 2:
             continue
-        if b <= focus[0]:
+        ahead = b <= focus[0]
+        if ahead:
             distance = sum(1 for x, _, _ in words if b <= x < focus[0])
         else:
             distance = sum(1 for _, y, _ in words if focus[1] < y <= a)
-        ranked.append((distance, position, stem(word).lower(), b))
+        ranked.append((ahead == korean, distance, position, stem(word).lower()))
     ranked.sort()
-    patterns = list(dict.fromkeys(word for _, _, word, _ in ranked))[:PATTERNS]
-    before_name = _BEFORE.search(text[: focus[0]])
-    beside = bool(
-        before_name and patterns and stem(before_name[1]).lower() == patterns[0] and order
-    )
+    patterns = list(dict.fromkeys(word for _, _, _, word in ranked))[:PATTERNS]
+    side = {word for other, _, _, word in ranked if not other}
     return Candidates(
         tuple(names[i] for i in chosen),
         tuple(genitive[i] for i in chosen),
         tuple(patterns),
-        beside,
-        bool(_HANGUL.search(text)),
+        sum(1 for word in patterns if word in side),
+        korean,
         bool(_NUMBER.search(text)),
     )
 
@@ -240,7 +244,7 @@ class QuestionSet:
             a["q_pattern_rows"][index, k] = library.pattern_row(pattern)
         tokens = library.tokens(question.question, QUESTION_TOKENS)
         a["q_tokens"][index, : len(tokens)] = tokens
-        flags = [found.korean, found.number, not found.beside, *found.genitive]
+        flags = [found.korean, found.number, found.chained, *found.genitive]
         a["q_flags"][index, : len(flags)] = flags
         for k, name in enumerate(found.names):
             numbers = library.tokens(name, NAME_TOKENS)
@@ -333,6 +337,8 @@ def draft(
         if not choices:
             return None
         relation = dice.pick(choices)
+        if any(RELATIONS[relation].noun == RELATIONS[r].noun for _, r in path):
+            return None
         path.append((at, relation))
         if RELATIONS[relation].object:
             following = things[at.facts[relation]]

@@ -29,7 +29,6 @@ from mpt_envs.research.layout import (
     FIND,
     FINDER,
     FINDS,
-    FOUND,
     HIT_LINES,
     HITS,
     ITEM_MENTION,
@@ -62,7 +61,9 @@ from mpt_envs.research.layout import (
     PAGE_LINES,
     PAGE_NONE,
     PAGE_SEARCH,
+    NEXT,
     PARENT,
+    PASSED,
     PATTERNS,
     QUERY,
     QUESTION,
@@ -128,13 +129,60 @@ def _first_mention(t, document, line):
 
 
 @kernel
-def _add_items(s, t, document, first, last):
-    """Add the mentions of lines ``first`` up to, without, ``last`` to the items in view."""
+def stands_in(t, row, sentence):
+    """Whether the pattern of a row stands in a sentence."""
+    low, high = t.pat_start[row, 2], t.pat_start[row, 3]
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if t.pat_hits[middle] < sentence:
+            low = middle + 1
+        else:
+            high = middle
+    return low < end and t.pat_hits[low] == sentence
+
+
+@kernel
+def passed_bits(s, t, parent, context):
+    """The patterns in the sentences that led to a page: those of its parent and its own."""
+    bits = s[PASSED + parent] if parent >= 0 else np.int32(0)
+    if context >= 0:
+        question = s[QUESTION]
+        for k in range(t.q_patterns[question]):
+            if stands_in(t, t.q_pattern_rows[question, k], t.men_sent[context]):
+                bits |= np.int32(1) << k
+    return bits
+
+
+@kernel
+def upcoming(s, t):
+    """The pattern that comes next: the one nearest to the name that did not lead here yet.
+
+    Only patterns on the side of the name where relations stand count (before it in English, after
+    it in Korean); -1: none is left.
+    """
+    passed = s[PASSED + s[TOP]] if s[TOP] >= 0 else 0
+    for k in range(t.q_flags[s[QUESTION], 2]):
+        if (passed >> k & 1) == 0:
+            return k
+    return -1
+
+
+@kernel
+def _add_items(s, t, document, first, last, with_next):
+    """Add the mentions of lines ``first`` up to, without, ``last`` to the items in view.
+
+    With ``with_next`` only those in sentences with the pattern that comes next, else the others.
+    """
+    question, following = s[QUESTION], s[NEXT]
     count = s[N_ITEMS]
     mention = _first_mention(t, document, first)
     end = t.men_start[document + 1]
     while mention < end and t.men_line[mention] < last and count < ITEMS:
-        known = False
+        near = following >= 0 and stands_in(
+            t, t.q_pattern_rows[question, following], t.men_sent[mention]
+        )
+        known = near != with_next
         for k in range(count):
             if s[ITEM_MENTION + k] == mention or (
                 s[ITEM_NAME + k] == t.men_name[mention]
@@ -157,6 +205,7 @@ def look(s, rows, t):
     s[N_ITEMS] = 0
     s[HITS] = 0
     s[PAGE_LINES] = 0
+    s[NEXT] = upcoming(s, t)
     for k in range(ITEMS):
         s[ITEM_NAME + k] = -1
         s[ITEM_TARGET + k] = -1
@@ -179,14 +228,18 @@ def look(s, rows, t):
         return
     document = document_in_view(s)
     s[PAGE_LINES] = t.line_start[document + 1] - t.line_start[document]
-    if kind == PAGE_DOCUMENT:
-        _add_items(s, t, document, s[LOC + top], s[LOC + top] + s[LINES + top])
-        return
-    first, last = first_hit(t, rows[top], document)
-    s[HITS] = min(last - first, MAX_HITS)
-    for hit in range(first, min(last, first + WINDOW // HIT_LINES)):
-        line = t.pat_hits[hit] - t.line_start[document]
-        _add_items(s, t, document, line, line + HIT_LINES)
+    if kind == PAGE_FIND:
+        first, last = first_hit(t, rows[top], document)
+        s[HITS] = min(last - first, MAX_HITS)
+        last = min(last, first + WINDOW // HIT_LINES)
+    # What stands in sentences with the next pattern comes first.
+    for near in (True, False):
+        if kind == PAGE_DOCUMENT:
+            _add_items(s, t, document, s[LOC + top], s[LOC + top] + s[LINES + top], near)
+            continue
+        for hit in range(first, last):
+            line = t.pat_hits[hit] - t.line_start[document]
+            _add_items(s, t, document, line, line + HIT_LINES, near)
 
 
 @kernel
@@ -277,8 +330,9 @@ def set_key(s, key):
 
 
 @kernel
-def push(s, rows, kind, ref, loc, lines, parent, context, row):
+def push(s, rows, t, kind, ref, loc, lines, parent, context, row):
     """Put a page on the stack; there must be room."""
+    passed = passed_bits(s, t, parent, context)
     top = s[TOP] + 1
     s[TOP] = top
     s[KIND + top] = kind
@@ -287,14 +341,15 @@ def push(s, rows, kind, ref, loc, lines, parent, context, row):
     s[LINES + top] = lines
     s[PARENT + top] = parent
     s[CONTEXT + top] = context
+    s[PASSED + top] = passed
     rows[top] = row
     s[TOP_CHANGED] = s[TURN]
 
 
 @kernel
-def open_document(s, rows, t, document, loc, lines, parent):
+def open_document(s, rows, t, document, loc, lines, parent, context):
     """Put a document on the stack; returns the reward of a page of the evidence seen first."""
-    push(s, rows, PAGE_DOCUMENT, document, loc, lines, parent, -1, -1)
+    push(s, rows, t, PAGE_DOCUMENT, document, loc, lines, parent, context, -1)
     question = s[QUESTION]
     reward = 0
     for k in range(MAX_HOPS):
@@ -375,11 +430,12 @@ def _search(s, rows, t, action):
     if action < SEARCH_ITEM:
         k = action - SEARCH_QUESTION
         row = t.q_rows[s[QUESTION], k]
-        push(s, rows, PAGE_SEARCH, QUERY - k, 0, 0, top, -1, row)
+        push(s, rows, t, PAGE_SEARCH, QUERY - k, 0, 0, top, -1, row)
         return
     item = action - SEARCH_ITEM
     name = s[ITEM_NAME + item]
-    push(s, rows, PAGE_SEARCH, name, 0, 0, top, s[ITEM_MENTION + item], t.row_of_name[name])
+    row = t.row_of_name[name]
+    push(s, rows, t, PAGE_SEARCH, name, 0, 0, top, s[ITEM_MENTION + item], row)
 
 
 @kernel
@@ -387,18 +443,24 @@ def _open(s, rows, t, action):
     top = s[TOP]
     if action < SCROLL_DOWN:
         s[OPENS] += 1
-        document = s[ITEM_TARGET + action - OPEN]
-        return open_document(s, rows, t, document, 0, WINDOW, top)
+        item = action - OPEN
+        document, mention = s[ITEM_TARGET + item], s[ITEM_MENTION + item]
+        return open_document(s, rows, t, document, 0, WINDOW, top, mention)
     if action == BACK:
         return go_back(s, rows, t)
     if s[KIND + top] == PAGE_FIND:
         document = document_in_view(s)
         first, _ = first_hit(t, rows[top], document)
         line = t.pat_hits[first] - t.line_start[document]
-        return open_document(s, rows, t, document, line, WINDOW, s[PARENT + s[PARENT + top]])
+        page = s[PARENT + top]
+        return open_document(
+            s, rows, t, document, line, WINDOW, s[PARENT + page], s[CONTEXT + page]
+        )
     step = WINDOW if action == SCROLL_DOWN else -WINDOW
     loc = max(0, s[LOC + top] + step)
-    return open_document(s, rows, t, s[REF + top], loc, WINDOW, s[PARENT + top])
+    return open_document(
+        s, rows, t, s[REF + top], loc, WINDOW, s[PARENT + top], s[CONTEXT + top]
+    )
 
 
 @kernel
@@ -407,10 +469,13 @@ def go_back(s, rows, t):
     page = s[PARENT + s[TOP]]
     parent = s[PARENT + page]
     if s[KIND + page] == PAGE_DOCUMENT:
-        return open_document(s, rows, t, s[REF + page], s[LOC + page], s[LINES + page], parent)
+        return open_document(
+            s, rows, t, s[REF + page], s[LOC + page], s[LINES + page], parent, s[CONTEXT + page]
+        )
     push(
         s,
         rows,
+        t,
         s[KIND + page],
         s[REF + page],
         s[LOC + page],
@@ -429,10 +494,7 @@ def _find_or_answer(s, rows, t, action):
         s[FINDS] += 1
         below = _page_below(s)
         row = t.q_pattern_rows[s[QUESTION], k]
-        push(s, rows, PAGE_FIND, k, 0, 0, below, -1, row)
-        first, last = first_hit(t, row, s[REF + below])
-        if last > first:
-            s[FOUND] |= np.int32(1) << k
+        push(s, rows, t, PAGE_FIND, k, 0, 0, below, -1, row)
         return 0
     item = action - ANSWER
     mention = s[ITEM_MENTION + item]

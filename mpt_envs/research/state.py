@@ -23,7 +23,7 @@ from mpt_envs.research.layout import (
     DONE,
     EVIDENCE,
     FINDS,
-    FOUND,
+    PASSED,
     FREE,
     KIND,
     LAST_ERROR,
@@ -52,7 +52,7 @@ from mpt_envs.research.layout import (
     TURN,
 )
 from mpt_envs.research.questions import QuestionSet
-from mpt_envs.research.rules import first_hit, refresh
+from mpt_envs.research.rules import passed_bits, refresh
 from wrappers.errors import SnapshotError
 from wrappers.task import Snapshot
 
@@ -176,7 +176,7 @@ def _check(record: NDArray[np.int32], questions: QuestionSet, texts: list[str]) 
     _require(s[TOP_CHANGED] <= s[TURN] and s[CORRECT] in (0, 1), "its counters")
     _require(0 <= s[LAST_ERROR] <= len(texts) and s[N_SCALARS - 1] == 0, "its last error")
     texts_at = range(FREE, FREE - len(texts), -1)
-    evidence, patterns = 0, 0
+    evidence = 0
     wanted = arrays_of(questions, "q_evidence", s[QUESTION])
     for page in range(top + 1):
         kind, ref, parent = s[KIND + page], s[REF + page], s[PARENT + page]
@@ -194,14 +194,12 @@ def _check(record: NDArray[np.int32], questions: QuestionSet, texts: list[str]) 
         elif kind == PAGE_FIND:
             _require(parent >= 0 and s[KIND + parent] == PAGE_DOCUMENT, f"page {page}")
             _require(0 <= ref < len(found.patterns) or ref in texts_at, f"page {page}")
-            if ref >= 0:
-                row = questions.arrays["q_pattern_rows"][s[QUESTION], ref]
-                first, last = first_hit(questions.tables, row, s[REF + parent])
-                patterns |= int(last > first) << ref
         else:
             raise _damaged(f"page {page}")
-    _require(evidence == s[EVIDENCE] and patterns == s[FOUND], "what was seen")
-    for field in (KIND, REF, LOC, LINES, PARENT, CONTEXT):
+        passed = passed_bits(record, questions.tables, parent, s[CONTEXT + page])
+        _require(s[PASSED + page] == passed, f"page {page}")
+    _require(evidence == s[EVIDENCE], "what was seen")
+    for field in (KIND, REF, LOC, LINES, PARENT, CONTEXT, PASSED):
         _require(not any(s[field + top + 1 : field + STACK]), "pages that are not there")
     answered = s[ANSWERED]
     _require(
