@@ -21,6 +21,11 @@ from mpt_envs.crafting.minetest.server import Server
 LIMIT_VARIABLE: Final = "MPT_MINETEST_SERVERS"
 DEFAULT_LIMIT: Final = 16
 _KEPT_IDLE: Final = 4
+_KEPT_STARTS: Final = 512  # of 80 kB each
+
+Words = tuple[int, ...]
+Start = tuple[Words, bytes]
+"""Sizes and bytes of a state."""
 
 
 class Holder(Protocol):
@@ -43,6 +48,21 @@ class Pool:
         self._lock = threading.RLock()
         self._idle: list[Server] = []
         self._leases: OrderedDict[int, tuple[weakref.ref[Holder], Server]] = OrderedDict()
+        self._starts: OrderedDict[Words, Start] = OrderedDict()
+
+    def start(self, key: Words) -> Start | None:
+        """How to bring a server to the start of an episode that was played before, or None."""
+        with self._lock:
+            if key in self._starts:
+                self._starts.move_to_end(key)
+            return self._starts.get(key)
+
+    def remember(self, key: Words, start: Start) -> None:
+        """Keep the start of an episode: to generate its land takes many times as long."""
+        with self._lock:
+            self._starts[key] = start
+            while len(self._starts) > _KEPT_STARTS:
+                self._starts.popitem(last=False)
 
     @property
     def running(self) -> int:

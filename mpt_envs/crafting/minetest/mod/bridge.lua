@@ -86,9 +86,9 @@ function HANDLERS.read()
 end
 function HANDLERS.write(words, blob)
 	M.prepare()
-	local n, r = tonumber(words[1]), tonumber(words[2])
+	local prove, n, r = words[1] == "1", tonumber(words[2]), tonumber(words[3])
 	local cells = M.CELLS
-	M.write_state(blob:sub(1, n), blob:sub(n + r + 1, n + r + cells), blob:sub(n + r + cells + 1),
+	M.write_state(prove, blob:sub(1, n), blob:sub(n + r + 1, n + r + cells), blob:sub(n + r + cells + 1),
 		blob:sub(n + 1, n + r))
 	return report(), M.read_blocks()
 end

@@ -59,13 +59,19 @@ end
 
 -- ---- reading -------------------------------------------------------------------------------------
 
+-- The manipulator's arrays. It takes whole blocks: over the arena lie a few layers that nobody
+-- changes, so that what was read of them once is what is written.
 local data, params = {}, {}
+local filled = false
 
-local function read_map()
+local function open_map(wanted)
 	local manip = minetest.get_voxel_manip()
 	local e1, e2 = manip:read_from_map(M.low, M.high)
-	manip:get_data(data)
-	manip:get_param2_data(params)
+	if wanted or not filled then
+		manip:get_data(data)
+		manip:get_param2_data(params)
+		filled = true
+	end
 	return VoxelArea:new({ MinEdge = e1, MaxEdge = e2 }), manip
 end
 
@@ -92,7 +98,7 @@ end
 
 -- Names of the nodes, bytes of the cells, bytes of the ground, everything else.
 function M.read_state()
-	local area = read_map()
+	local area = open_map(true)
 	local row = area.ystride
 	local known, names = {}, {}
 	for x = 0, W - 1 do
@@ -119,7 +125,7 @@ function M.read_state()
 			local at = column(area, x, z)
 			for _ = 1, H do
 				local id = data[at]
-				assert(block_by_id[id] == K[n], "the engine's map and its mirror differ")
+				if block_by_id[id] ~= K[n] then error("the engine's map and its mirror differ") end
 				cells[n] = code[id]
 				if params[at] ~= 0 then
 					sparse[#sparse + 1] = n
@@ -159,7 +165,7 @@ function M.write_map(ids, param2, meta)
 		minetest.get_node_timer(position):stop()
 		minetest.get_meta(position):from_table(nil)
 	end
-	local area, manip = read_map()
+	local area, manip = open_map(false)
 	local row, n = area.ystride, 0
 	local block_by_id = M.block_by_id
 	for x = 0, W - 1 do
@@ -189,9 +195,9 @@ function M.write_map(ids, param2, meta)
 	M.list_all()
 end
 
--- Become a state that `read_state` gave. Everything is looked at before anything is changed; then
--- the map is read back and must be the same.
-function M.write_state(names, cells, ground, rest)
+-- Become a state that `read_state` gave. Everything is looked at before anything is changed; then,
+-- if it is to be proved, the map is read back and must be the same.
+function M.write_state(prove, names, cells, ground, rest)
 	local ids = {}
 	for name in (names .. "\n"):gmatch("(.-)\n") do
 		assert(minetest.registered_nodes[name], "unknown node " .. name)
@@ -205,7 +211,9 @@ function M.write_state(names, cells, ground, rest)
 	end
 	local by_cell, param2 = {}, {}
 	for i = 0, CELLS - 1 do
-		by_cell[i] = assert(ids[cells:byte(i + 1) + 1], "unknown code of a node")
+		local id = ids[cells:byte(i + 1) + 1]
+		if not id then error("unknown code of a node") end
+		by_cell[i] = id
 	end
 	for i = 1, #content.param2, 2 do param2[content.param2[i]] = content.param2[i + 1] end
 	-- From here on nothing fails.
@@ -222,6 +230,7 @@ function M.write_state(names, cells, ground, rest)
 	M.inventory_changed()
 	M.events, M.changed = {}, {}
 	M.perceive()
+	if not prove then return end
 	local names2, cells2, ground2, rest2 = M.read_state()
 	assert(names == names2 and cells == cells2 and ground == ground2 and rest == rest2,
 		"the restored state differs from the snapshot")
