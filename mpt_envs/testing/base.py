@@ -32,12 +32,15 @@ class EnvTestBase:
         snapshot_pairs: number of (state, random continuation) pairs per snapshot test.
         max_steps: steps after which an episode is said to be endless.
         pettingzoo_cycles: length of PettingZoo's own `api_test`; 0 leaves it out.
+        ties: auctions of equal bids per agent, each in a world of its own; fewer where worlds are
+            slow to make.
     """
 
     seeds: Sequence[int] = (0, 1, 2)
     snapshot_pairs: int = 24
     max_steps: int = 50_000
     pettingzoo_cycles: int = 120
+    ties: int = 60
 
     def make_env(self) -> Any:
         """A new environment, not yet reset. It must be alike each time."""

@@ -124,7 +124,7 @@ class GameRules(EnvTestBase):
         names = list(self.make_env().possible_agents)
         wins = dict.fromkeys(names, 0)
         env = self.make_env()
-        rounds = 60 * len(names)
+        rounds = self.ties * len(names)
         for seed in range(rounds):
             env.reset(seed=seed)
             if env.unwrapped.dropout:

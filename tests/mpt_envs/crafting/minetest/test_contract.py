@@ -14,6 +14,7 @@ class TestShortTask(TaskContractTests):
     seeds = (0, 1)
     snapshot_pairs = 6
     pettingzoo_cycles = 40
+    ties = 6
 
     def make_task(self) -> TurnTask:
         return make_task("crafting-table")
