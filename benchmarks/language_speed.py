@@ -1,8 +1,8 @@
-"""Speed of language-model agents against bare transformers: ``python -m benchmarks.language_speed``.
+"""Speed of language-model agents beside bare transformers: `python -m benchmarks.language_speed`.
 
-A randomly initialised model of a real family and size, a low-rank adapter per agent, and the prompts
-of a real task (its whole text, tokenized by a tokenizer that is trained on the spot, so nothing is
-downloaded). What is measured, and against what:
+A randomly initialised model of a real family and size, a low-rank adapter per agent, and the
+prompts of a real task (its whole text, tokenized by a tokenizer that is trained on the spot, so
+nothing is downloaded). What is measured, and against what:
 
 * a turn's bids of all agents in all worlds, prompts in, answers out, against ``model.generate`` on
   the same prompts, rows and number of new tokens, with and without the sharing of prompts;
@@ -159,7 +159,7 @@ def build(options: LanguageSpeed, agents: int | None) -> tuple[Any, Any, Any]:
     sizes = dict(SIZES[options.size])
     sizes["vocab_size"] = max(sizes["vocab_size"], len(tokenizer))
     settings = LlamaConfig(
-        **sizes,  # type: ignore[arg-type]
+        **sizes,
         max_position_embeddings=8192,
         tie_word_embeddings=True,
         pad_token_id=tokenizer.pad_token_id,
@@ -316,7 +316,7 @@ def measure(options: LanguageSpeed) -> dict[str, Any]:
     with torch.inference_mode():
         use(policy, reuse_prompts=True)
         draw(policy, everyone)
-        kept = dict(policy._bid_sessions)
+        kept: dict[Any, Any] = dict(policy._bid_sessions)
         bids = np.ones((options.worlds, game.num_agents), np.int64)
         winners = game.auction(bids).winners
         acting = [
@@ -332,12 +332,13 @@ def measure(options: LanguageSpeed) -> dict[str, Any]:
         use(policy, reuse_prompts=False)
         times["actions, nothing shared"] = watch(lambda: act(False))
         policy._bid_sessions = {}
+        kept.clear()
         three, single = everyone[: game.num_agents], everyone[:1]
         times["one world, three bids"] = watch(lambda: draw(policy, three))
         times["one world, one bid"] = watch(lambda: draw(policy, single))
     if device.type == "cuda":
         result["peak_gib"] = torch.cuda.max_memory_allocated() / 2**30
-    del kept, answers, policy
+    del answers, policy
     left = options.seconds - (time.perf_counter() - started)
     if left > 10:
         few = dataclasses.replace(options, worlds=max(1, options.worlds // 4))
@@ -387,9 +388,10 @@ def report(result: dict[str, Any]) -> str:
     """The measurements as a table for people."""
     model = result["model"]
     lines = [
-        f"{model['parameters'] / 1e6:.0f} M parameters, {model['adapter'] / 1e6:.2f} M an adapter, "
-        f"{result['dtype']} on {result['device']}; {result['rows']} prompts of "
-        f"{result['prompt_tokens_mean']:.0f} tokens on average, {result['new_tokens']} new tokens",
+        f"{model['parameters'] / 1e6:.0f} M parameters, {model['adapter'] / 1e6:.2f} M an adapter",
+        f"{result['dtype']} on {result['device']}",
+        f"{result['rows']} prompts of {result['prompt_tokens_mean']:.0f} tokens on average",
+        f"{result['new_tokens']} new tokens each",
         "",
     ]
     for title, unit in (("seconds", "s"), ("rates", ""), ("ratios", "")):

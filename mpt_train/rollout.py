@@ -288,7 +288,7 @@ def rollout(
     horizon = int(game.max_turns - game.turn[game.active].min()) if game.active.any() else 0
     batch = Batch.empty(game, horizon, width, k, keys)
     in_text = isinstance(policy, TextPolicy)
-    if in_text:
+    if isinstance(policy, TextPolicy):
         batch.transcript = policy.new_transcript()
     elif log_probs:
         batch.log_probs = np.zeros((horizon, n), np.float32)

@@ -194,13 +194,14 @@ def work_of(lengths: Sequence[int], pieces: Sequence[int], keep: int) -> Work:
 
 def cache_argument(model: Any) -> str:
     """What a model calls its cache of keys and values, which depends on transformers' version."""
-    return _cache_argument(type(model))
+    kind: Any = type(model)
+    return _cache_argument(kind)
 
 
 @functools.cache
-def _cache_argument(kind: type) -> str:
+def _cache_argument(kind: Any) -> str:
     # A renamed argument may hide behind a decorator; the innermost function knows its name.
-    function = inspect.unwrap(kind.forward)  # type: ignore[attr-defined]
+    function = inspect.unwrap(kind.forward)
     return "cache" if "cache" in inspect.signature(function).parameters else "past_key_values"
 
 

@@ -1,11 +1,11 @@
-"""Demonstrations as chat: what each agent reads and should answer, turn by turn.
+r"""Demonstrations as chat: what each agent reads and should answer, turn by turn.
 
 Episodes of the scripted expert are recorded as moves (`mpt_train.cold_start`); here they are played
 again in the text game, and what agents read is written down beside what they do. As JSON lines,
 one object an answer::
 
     {"prompt": [{"role": "system", "content": ...}, {"role": "user", "content": ...}],
-     "completion": [{"role": "assistant", "content": "{\\"bid\\": 0.7}"}],
+     "completion": [{"role": "assistant", "content": "{\"bid\": 0.7}"}],
      "task": ..., "agent": "logger_0", "role": "logger", "phase": "bid", "seed": ..., "turn": 0}
 
 which is the conversational prompt-completion format of TRL: its supervised trainer learns from the

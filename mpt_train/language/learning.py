@@ -30,7 +30,7 @@ class _Accumulated(torch.autograd.Function):
     """A value, and the gradients of it that have been computed before."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, value: Tensor, gradients: list[Tensor | None], *parameters: Tensor
     ) -> Tensor:
         ctx.gradients = gradients
