@@ -1,11 +1,11 @@
 """Navigation: follow an instruction through a building; three roles share one body.
 
 The turner turns, the mover walks, the stopper says when it is done. `make_task` gives one episode
-as a turn task, `make_batch` many, stepped by the same compiled rules. Files: `facts`, `space` (where
-one can walk), `sources` (where episodes come from), `worlds`, `layout` (the record), `perception`,
-`rules`, `observation`, `expert`, then `batch` and `task`. Generated houses: `floorplan`, `route`,
-`phrasing`, `generated`. Words: `lexicon` reads instructions, `answers` reads answers, `text` writes
-prompts. The field's metrics: `metrics`, `dtw`.
+as a turn task, `make_batch` many, stepped by the same compiled rules. Files: `facts`, `space`
+(where one can walk), `sources` (where episodes come from), `worlds`, `layout` (the record),
+`perception`, `rules`, `observation`, `expert`, then `batch` and `task`. Generated houses:
+`floorplan`, `route`, `phrasing`, `generated`. Words: `lexicon` reads instructions, `answers` reads
+answers, `text` writes prompts. The field's metrics: `metrics`, `dtw`.
 """
 
 from __future__ import annotations

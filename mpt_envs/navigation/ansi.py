@@ -39,7 +39,7 @@ def _map(record: NDArray[np.uint8], world: World) -> list[list[str]]:
     """The map in characters."""
     s, f = ints(record), floats(record)
     space = world.scene.space
-    layers, nz, nx = space.heights.shape
+    nz, nx = space.heights.shape[1:]
     # Larger places are shown in coarser characters.
     zoom = max(1, math.ceil(nx / (_WIDE * _MOST)))
     wide, high = _WIDE * zoom, _HIGH * zoom

@@ -53,8 +53,7 @@ _OTHERS: Final = tuple(
     for role in ROLES
 )
 _FORMS: Final = (
-    'Answer "The next action is turn left N degrees" or "... turn right N degrees", N one of 15, '
-    "30, 45.",
+    'Answer "The next action is turn left N degrees" (or right), N one of 15, 30, 45.',
     'Answer "The next action is move forward N cm", N one of 25, 50, 75.',
     'Answer "The next action is stop" or "The next action is look around".',
 )

@@ -15,7 +15,6 @@ from mpt_envs.navigation.layout import DONE, DONE_RUNNING, LAYOUT_VERSION, key_o
 from mpt_envs.navigation.observation import OBSERVATION_SIZE, write_observation
 from mpt_envs.navigation.rules import act, begin, is_legal, skip
 from mpt_envs.navigation.snapshots import check_snapshot, set_draws, task_id
-from mpt_envs.navigation.sources import EpisodeSource
 from mpt_envs.navigation.summary import METRICS, metrics_of
 from mpt_envs.navigation.worlds import N_WORLD, World, Worlds, start_of, view
 from wrappers.native import BatchTask

@@ -27,7 +27,6 @@ from mpt_envs.navigation.layout import (
     F_DISTANCE,
     F_START_HEADING,
     F_X,
-    F_Y,
     F_Z,
     HEADING,
     LAYER,
@@ -97,7 +96,7 @@ def decide(heights, frame, field, x, z, layer, heading, distance, actions):
         actions[TURNER] = max(count, 1) - 1
     else:
         actions[TURNER] = TURN_RIGHT + count - 1
-    wanted = min(_LONGEST, max(1, np.int64(np.round(away / STEP_LENGTH))))
+    wanted = min(_LONGEST, max(1, int(np.round(away / STEP_LENGTH))))
     actions[MOVER] = wanted - 1
     if distance < _CLOSE:
         actions[STOPPER] = STOP
@@ -122,7 +121,7 @@ def expert(s, f, world, bids, actions):
         bids: float64 (3,).
         actions: int64 (3,).
     """
-    heights, frame, field, opaque, rooms, kinds, things, clauses = world
+    heights, frame, field = world[0], world[1], world[2]
     heading = f[F_START_HEADING] + s[HEADING] * (STEP_ANGLE * _RADIANS)
     layer = np.int64(s[LAYER])
     role = decide(heights, frame, field, f[F_X], f[F_Z], layer, heading, f[F_DISTANCE], actions)
@@ -165,6 +164,3 @@ def expert_path(heights, frame, field, x, y, z, heading, most):
             )
             count += 1
     return out[:count].copy()
-
-
-assert F_Y == F_X + 1

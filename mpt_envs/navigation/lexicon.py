@@ -88,9 +88,9 @@ _THING: Final = _table(_THING_WORDS, THINGS)
 _NOUN: Final = re.compile(
     r"\b(" + "|".join(sorted(map(re.escape, (*_ROOM, *_THING)), key=len, reverse=True)) + r")\b"
 )
-# "the second door", "step 2" of stairs are things; a "step" that is a verb is not.
 _BREAK: Final = re.compile(
-    r"[.;:!?\n]+|,|\b(?:and then|and|then|until|once|after that|after|when|before|next,|as soon as)\b"
+    r"[.;:!?\n]+|,|"
+    r"\b(?:and then|and|then|until|once|after that|after|when|before|next,|as soon as)\b"
 )
 _TURN: Final = re.compile(
     r"\b(?:turn(?:ing)?|make|take|go|veer|bear|head|move|hang|turn slightly|walk)\b"
@@ -108,7 +108,8 @@ _MOVE: Final = re.compile(
     r"\b(?:walk|go|head|move|continue|proceed|straight|forward|keep|step|climb|follow|cross|turn)\b"
 )
 _CLIMB: Final = re.compile(
-    r"\b(?:up|down|climb|descend|ascend|bottom|top)\b.{0,30}\b(?:stairs?|staircase|steps?|stairway)\b"
+    r"\b(?:up|down|climb|descend|ascend|bottom|top)\b.{0,30}"
+    r"\b(?:stairs?|staircase|steps?|stairway)\b"
     r"|\bupstairs\b|\bdownstairs\b"
 )
 _SIDE: Final = re.compile(

@@ -121,7 +121,7 @@ def write_observation(s, f, p, world, out):
         world: arrays of the world, see `worlds.view`.
         out: float32, at least `OBSERVATION_SIZE` entries; those beyond are left alone.
     """
-    heights, frame, field, opaque, rooms, kinds, things, clauses = world
+    heights, frame, kinds, things, clauses = world[0], world[1], world[5], world[6], world[7]
     angle = angle_of(s, f)
     ahead_x, ahead_z = -np.sin(angle), -np.cos(angle)
     x, z, layer = f[F_X], f[F_Z], np.int64(s[LAYER])

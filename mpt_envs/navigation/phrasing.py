@@ -87,7 +87,7 @@ def _leg(house: House, leg: Leg, fragments: list[str], clauses: list[Clause], dr
     if leg.turn:
         fragments.append(draws.choice(_TURNS[leg.turn]))
         clauses.append(Clause(c.TURN, turn=leg.turn))
-    if hall and leg.side != c.AHEAD or (hall and leg.turn):
+    if hall and (leg.turn or leg.side != c.AHEAD):
         fragments.append(draws.choice(_HALLS).format(_word(kind, draws)))
         clauses.append(Clause(c.STRAIGHT, room=house.rooms[leg.room].kind))
     if leg.passed and draws.chance(0.7):

@@ -118,7 +118,7 @@ def _font(size: int) -> Any:
 
 
 def _frame_of(world: World) -> _Frame:
-    layers, nz, nx = world.scene.space.heights.shape
+    nz, nx = world.scene.space.heights.shape[1:]
     cell = world.scene.space.cell
     width, depth = nx * cell, nz * cell
     scale = (_MAP - 2 * _MARGIN) / max(width, depth)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mpt_envs.navigation import clauses as c
 from mpt_envs.navigation.draws import Draws
 from mpt_envs.navigation.facts import N_HEADINGS, STEP_ANGLE
-from mpt_envs.navigation.floorplan import CELL, House
+from mpt_envs.navigation.floorplan import CELL, House, Rect
 from mpt_envs.navigation.sources import Scene
 from mpt_envs.navigation.space import descend
 
@@ -131,10 +131,10 @@ def find_route(house: House, scene: Scene, draws: Draws) -> Route | None:
 
 
 def _beside(
-    ring: object, house: House, room: int, free: NDArray[np.bool_], draws: Draws
+    ring: Rect, house: House, room: int, free: NDArray[np.bool_], draws: Draws
 ) -> tuple[int, int] | None:
     """A free column on the edge of a rectangle, inside a room."""
-    x0, z0, x1, z1 = ring  # type: ignore[misc]
+    x0, z0, x1, z1 = ring
     inner = house.rooms[room].rect
     for _ in range(12):
         if draws.chance(0.5):
@@ -169,12 +169,12 @@ def _legs(house: House, scene: Scene, path: NDArray[np.float64], heading: int) -
     inside = np.flatnonzero(rooms >= 0)
     order: list[int] = []
     spans: list[list[int]] = []
-    for at in inside.tolist():
-        room = int(rooms[at])
+    for step in inside.tolist():
+        room = int(rooms[step])
         if not order or order[-1] != room:
             order.append(room)
-            spans.append([at, at])
-        spans[-1][1] = at
+            spans.append([step, step])
+        spans[-1][1] = step
     if not 2 <= len(order) <= _MOST_DOORS + 1 or len(set(order)) != len(order):
         return None
     doors = []

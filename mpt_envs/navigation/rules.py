@@ -40,7 +40,6 @@ from mpt_envs.navigation.layout import (
     DONE_RUNNING,
     DONE_STEPS,
     DONE_STOPPED,
-    DRAWS_HIGH,
     DRAWS_LOW,
     ENTRY,
     F_DISTANCE,
@@ -56,7 +55,6 @@ from mpt_envs.navigation.layout import (
     F_Y,
     F_Z,
     HEADING,
-    KEY_HIGH,
     KEY_LOW,
     LAST_ACTION,
     LAST_CLAUSES,
@@ -68,7 +66,6 @@ from mpt_envs.navigation.layout import (
     MAX_PATH,
     N_PATH,
     PATH_32,
-    SOURCE_HIGH,
     SOURCE_LOW,
     STEPS,
     TURN,
@@ -101,7 +98,7 @@ def begin(s, f, p, world, start, key, source):
         key: uint64 key of the episode.
         source: uint64, start of the digest of the source.
     """
-    heights, frame, field, opaque, rooms, kinds, things, clauses = world
+    heights, frame, field, opaque, rooms, _, things, _ = world
     s[:] = 0
     s[VERSION] = LAYOUT_VERSION
     set_word(s, KEY_LOW, key)

@@ -116,7 +116,7 @@ def is_valid(record: NDArray[np.uint8], world: World) -> bool:
     s, f = ints(record), floats(record)
     space = world.scene.space
     x, y, z = float(f[F_X]), float(f[F_Y]), float(f[F_Z])
-    iz, ix, layer = locate(space.heights, space.frame, x, y, z, 1e-3)
+    layer = locate(space.heights, space.frame, x, y, z, 1e-3)[2]
     if layer != s[LAYER]:
         return False
     distance = float(distance_at(space.heights, space.frame, world.distances, x, z, layer))

@@ -258,9 +258,11 @@ def linked(heights, step, layer, iz, ix, dz, dx):
     A diagonal neighbour is joined only if both columns beside the diagonal are.
     """
     y = heights[layer, iz, ix]
-    if dz != 0 and dx != 0:
-        if enter(heights, step, y, iz + dz, ix) < 0 or enter(heights, step, y, iz, ix + dx) < 0:
-            return -1
+    beside = dz == 0 or dx == 0
+    if not (beside or enter(heights, step, y, iz + dz, ix) >= 0):
+        return -1
+    if not (beside or enter(heights, step, y, iz, ix + dx) >= 0):
+        return -1
     return enter(heights, step, y, iz + dz, ix + dx)
 
 
@@ -273,10 +275,10 @@ def _try(heights, frame, x, z, layer, dx, dz):
     if ix == jx and iz == jz:
         return layer
     step, y = frame[F_STEP], heights[layer, iz, ix]
-    if ix != jx and iz != jz:
-        # Through a corner: not between two columns that are both closed.
-        if enter(heights, step, y, iz, jx) < 0 and enter(heights, step, y, jz, ix) < 0:
-            return -1
+    # Through a corner: not between two columns that are both closed.
+    corner = ix != jx and iz != jz
+    if corner and enter(heights, step, y, iz, jx) < 0 and enter(heights, step, y, jz, ix) < 0:
+        return -1
     return enter(heights, step, y, jz, jx)
 
 

@@ -66,16 +66,16 @@ def profile(role: int) -> str:
         role: index into facts.ROLES.
     """
     name = ROLES[role]
-    return "\n".join(
-        [
-            f"You are the {name} of a team (turner, mover, stopper) that shares one body in a "
-            f"building. In each turn one agent acts. {_ROLE_PART[name]}",
-            "The team follows an instruction. It is rewarded for coming closer to the place where "
-            "the instruction ends (10 in all), and for a stop within 3 metres of it (20, less for "
-            "detours). A stop ends the episode.",
-            f"In your turn {_FORMS[name]}.",
-        ]
+    part = (
+        f"You are the {name} of a team (turner, mover, stopper) that shares one body in a "
+        f"building. In each turn one agent acts. {_ROLE_PART[name]}"
     )
+    task = (
+        "The team follows an instruction. It is rewarded for coming closer to the place where the "
+        "instruction ends (10 in all), and for a stop within 3 metres of it (20, less for "
+        "detours). A stop ends the episode."
+    )
+    return "\n".join([part, task, f"In your turn {_FORMS[name]}."])
 
 
 def prompt(record: NDArray[np.uint8], world: World, role: int, phase: Phase = "act") -> str:
@@ -154,10 +154,12 @@ def _body(record: NDArray[np.uint8], world: World) -> str:
     if away >= 0.05:
         start = f"the start is {away:.1f} m {_bearing(f, s, dx, dz)}"
     climbed = float(f[at.F_Y]) - float(way[0, 1])
-    height = f"; {abs(climbed):.1f} m {'above' if climbed > 0 else 'below'} it"
+    height = ""
+    if abs(climbed) > 0.3:
+        height = f"; {abs(climbed):.1f} m {'above' if climbed > 0 else 'below'} it"
     return (
-        f"{where}walked {float(f[at.F_LENGTH]):.1f} m; {start}{height if abs(climbed) > 0.3 else ''}"
-        f"; facing {side} the first direction."
+        f"{where}walked {float(f[at.F_LENGTH]):.1f} m; {start}{height}; "
+        f"facing {side} the first direction."
     )
 
 
