@@ -34,6 +34,7 @@ DESCRIPTION = description(
       mpt play crafting/iron-pickaxe-v0
       mpt play crafting/torch-v0 --policy random --seed 7 --pictures
       mpt play runs/mine --as gif --out episode.gif
+      mpt play crafting/torch-v0 --backend minetest
       mpt play runs/mine --coordination round-robin
     """
 )
@@ -61,6 +62,9 @@ class Arguments:
     seed: int | None = None
     """Seed of the world, as in env.reset(seed=...); None: 0 for a task, the first held-out world
     for a run."""
+    backend: str | None = None
+    """Play in another backend of the domain, e.g. minetest; None: the run's, else the embedded
+    one."""
     checkpoint: Literal["final", "cold_start"] = "final"
     """Of a run: its last checkpoint, or the one right after the cold start."""
     pictures: tyro.conf.FlagCreatePairsOff[bool] = False
@@ -111,6 +115,10 @@ def _record(parsed: Arguments) -> tuple[TrainConfig, int, list[Move]]:
         except UnknownTaskError as error:
             raise UsageError(f"there is no folder {parsed.target!r}, and {error}") from None
         seed = parsed.seed or 0
+    if parsed.backend is not None:
+        config = dataclasses.replace(
+            config, env=dataclasses.replace(config.env, backend=parsed.backend)
+        )
     from mpt_train import episode
     from mpt_train.games import build_game
 

@@ -30,6 +30,7 @@ DESCRIPTION = description(
       mpt train
       mpt train round-robin --task crafting/torch-v0 --seed 3
       mpt train mpt --budget-gflop 50 --bids.contested-turns 16 --folder runs/sixteen
+      mpt train --backend minetest --num-envs 8
       mpt train --resume --folder runs/sixteen      after Ctrl-C, a crash or kill -9
 
     The run folder gets the configuration, the log (metrics.jsonl, and tb/ for
@@ -77,7 +78,7 @@ def parse(arguments: Sequence[str], prog: str = "mpt train") -> Arguments:
         ValueError: there is no such method.
         SystemExit: help was asked for, or an option is wrong; the message is printed.
     """
-    given = list(arguments)
+    given = [_written_out(argument) for argument in arguments]
     if given and not given[0].startswith("-"):
         given = ["--method", *given]
     method = _value_of("--method", given) or DEFAULT_METHOD
@@ -90,6 +91,12 @@ def parse(arguments: Sequence[str], prog: str = "mpt train") -> Arguments:
             # Options that were not given take the run's own values.
             parsed = _cli(run.read_config(), given, prog)
     return parsed
+
+
+def _written_out(argument: str) -> str:
+    """``--backend`` is short for ``--env.backend``, as `mpt eval` and `mpt play` call it."""
+    name, equals, value = argument.partition("=")
+    return f"--env.backend{equals}{value}" if name == "--backend" else argument
 
 
 def default_folder(config: TrainConfig) -> Path:
