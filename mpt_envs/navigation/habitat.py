@@ -3,7 +3,8 @@
 Roles, actions, reward, texts, observation and metrics are those of the embedded simulator; where
 the body comes to stand, what it collides with, and every distance that counts for a reward or a
 metric is the simulator's. The navigation mesh of the scene is made a `FreeSpace` besides, on which
-the rays of the observation are cast and the expert plans.
+the rays of the observation are cast and the expert plans; without the rim of the mesh, so that no
+plan leads along the very edge. A body on the rim looks and plans from the nearest place inside.
 
 A snapshot is exact: the record of the embedded simulator (counters, the way, what metrics add up)
 with the state of the simulator's body beside it.
@@ -22,10 +23,12 @@ from numpy.typing import NDArray
 
 from mpt_envs.navigation import layout as at
 from mpt_envs.navigation import rules
+from mpt_envs.navigation.batch import expert_rows, observe_rows
 from mpt_envs.navigation.episodes import EpisodeSet, R2REpisode, data_folder, load_split
 from mpt_envs.navigation.facts import (
     MAX_STEPS,
     MOVER,
+    ROLES,
     STEP_ANGLE,
     STOP,
     TURN_RIGHT,
@@ -35,6 +38,7 @@ from mpt_envs.navigation.habitat_body import FORWARD, LEFT, POSE_BYTES, RIGHT, B
 from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.layout import LAYOUT_VERSION, RECORD_BYTES, bits_of, key_of
 from mpt_envs.navigation.metrics import METRIC_NAMES, episode_metrics
+from mpt_envs.navigation.navmesh import inner_space, snap
 from mpt_envs.navigation.perception import follow, look, notice_room
 from mpt_envs.navigation.snapshots import is_sound
 from mpt_envs.navigation.sources import Episode, Scene
@@ -42,8 +46,9 @@ from mpt_envs.navigation.summary import METRICS
 from mpt_envs.navigation.task import NavigationTask
 from mpt_envs.navigation.worlds import Worlds, view
 from wrappers.errors import SnapshotError, TaskError
-from wrappers.task import Snapshot, TurnResult
+from wrappers.task import Phase, Snapshot, TurnResult
 
+_RIM: Final = 12  # columns that a body may be away from the heightfield
 _PAYLOAD_VERSION: Final = 1000 + LAYOUT_VERSION  # so that the two backends' are told apart
 
 
@@ -101,7 +106,9 @@ class HabitatSource:
             for array in (e.start, e.goal, e.locations):
                 hasher.update(array.tobytes())
         self.digest = hasher.hexdigest()
-        self._scenes: dict[str, Scene] = {}
+        self._scenes: dict[str, tuple[Scene, Scene]] = {}
+        # Asked for twice in a row.
+        self._last: tuple[Any, NDArray[np.float32] | None] = (None, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return HabitatSource, self._arguments
@@ -127,10 +134,11 @@ class HabitatSource:
 
     def episode(self, key: int) -> tuple[Scene, Episode]:
         found = self.recorded(key)
-        return self._scene(found.scene_id), Episode(
+        scene, start = self._place(found)
+        return scene, Episode(
             id=found.episode_id,
             scene_id=found.scene_id,
-            start=found.start,
+            start=start,
             heading=found.heading,
             goal=found.goal,
             radius=found.radius,
@@ -139,19 +147,43 @@ class HabitatSource:
             instruction_path=found.reference_path,
         )
 
-    def _scene(self, scene_id: str) -> Scene:
-        scene = self._scenes.get(scene_id)
-        if scene is None:
+    def _place(self, found: R2REpisode) -> tuple[Scene, NDArray[np.float64]]:
+        """The scene, and where its space has the start; with the rim if no way leads without."""
+        for scene in self._scenes_of(found.scene_id):
+            space = scene.space
+            start, goal = space.nearest(found.start), space.nearest(found.goal)
+            if start is None or goal is None:
+                continue
+            if math.isfinite(space.distance(self._field(scene, goal), start)):
+                return scene, start
+        raise TaskError(
+            f"episode {found.episode_id}: no way leads from its start to its goal on the mesh of "
+            f"{found.scene_id}; is its .navmesh the one that comes with the scene?"
+        )
+
+    def _scenes_of(self, scene_id: str) -> tuple[Scene, Scene]:
+        """A scene without the rim of its mesh, and with it."""
+        scenes = self._scenes.get(scene_id)
+        if scenes is None:
             self._body.open(scene_id)
-            scene = self._scenes[scene_id] = Scene(scene_id, self._body.space())
-        return scene
+            whole = self._body.space()
+            scenes = Scene(scene_id, inner_space(whole)), Scene(f"{scene_id} with rim", whole)
+            self._scenes[scene_id] = scenes
+        return scenes
+
+    def _field(self, scene: Scene, goal: NDArray[np.float64]) -> NDArray[np.float32]:
+        name = scene.id, goal.tobytes()
+        if self._last[0] != name:
+            self._last = name, scene.space.distances_to(goal)
+        field = self._last[1]
+        assert field is not None
+        return field
 
     def distances(self, scene: Scene, episode: Episode) -> NDArray[np.float32]:
         """Distances on the `FreeSpace`, for the expert; those that count are the simulator's."""
         goal = scene.space.nearest(episode.goal)
-        if goal is None:
-            raise TaskError(f"episode {episode.id}: its goal is not on the navigation mesh")
-        return scene.space.distances_to(goal)
+        assert goal is not None, "`episode` found it"
+        return self._field(scene, goal)
 
 
 class HabitatTask(NavigationTask):
@@ -183,7 +215,7 @@ class HabitatTask(NavigationTask):
         super()._begin(key)
         episode = self._world.episode
         self._body.open(episode.scene_id)
-        self._body.place(episode.start, episode.heading)
+        self._body.place(self._source.recorded(key).start, episode.heading)
         s, f, p = self._ints[0], self._doubles[0], self._singles[0]
         position = self._body.position
         f[at.F_X : at.F_Z + 1] = position
@@ -199,12 +231,37 @@ class HabitatTask(NavigationTask):
 
     def _layer(self, position: NDArray[np.float32]) -> int:
         """Layer of the heightfield that is nearest to a position."""
+        x, y, z = (float(v) for v in position)
         space = self._world.scene.space
-        found = space.locate(position)
-        if found is None:
-            near = space.nearest(position)
-            found = None if near is None else space.locate(near)
-        return 0 if found is None else found[0]
+        return max(0, int(snap(space.heights, space.frame, x, y, z, _RIM)[2]))
+
+    def _seen_from(self) -> NDArray[np.uint8]:
+        """A copy of the record ``(1, RECORD_BYTES)`` whose body stands on the heightfield."""
+        records = self._records.copy()
+        f, space = records.view(np.float64)[0], self._world.scene.space
+        x, y, z = (float(v) for v in f[at.F_X : at.F_Z + 1])
+        f[at.F_X], f[at.F_Z], layer = snap(space.heights, space.frame, x, y, z, _RIM)
+        records.view(np.int32)[0, at.LAYER] = max(0, int(layer))
+        return records
+
+    def observe(self, agent: str) -> NDArray[np.float32]:
+        if not self._observed:
+            r = self._seen_from()
+            observe_rows(
+                r.view(np.int32),
+                r.view(np.float64),
+                r.view(np.float32),
+                self._table,
+                self._observation,
+            )
+            self._observed = True
+        return self._observation[0].copy()
+
+    def _expert(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        r = self._seen_from()
+        bids, actions = np.empty((1, len(ROLES))), np.empty((1, len(ROLES)), np.int64)
+        expert_rows(r.view(np.int32), r.view(np.float64), self._table, bids, actions)
+        return bids[0], actions[0]
 
     def _turn(self, role: int, action: int) -> TurnResult:
         s, f = self._ints[0], self._doubles[0]
@@ -327,6 +384,11 @@ class HabitatTask(NavigationTask):
         )
         values = [*(found[name] for name in METRIC_NAMES), s[at.STEPS], s[at.COLLISIONS]]
         return dict(zip(METRICS, map(float, values), strict=True))
+
+    def prompt(self, agent: str, phase: Phase) -> str:
+        from mpt_envs.navigation import text
+
+        return text.prompt(self._seen_from()[0], self._world, self._role[agent], phase)
 
     def render(self, mode: str, overlay: Mapping[str, Any] | None = None) -> Any:
         if mode == "rgb_array" and self._resolution is not None:

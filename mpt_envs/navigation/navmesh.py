@@ -2,7 +2,8 @@
 
 A mesh is what a simulator walks on; policies observe, and the expert plans, on a `FreeSpace`. The
 mesh keeps its distance from walls by the body's radius already, so a column is free where a
-triangle covers any part of it (to within half a column).
+triangle covers any part of it (to within half a column). Plans and looks need the opposite, a place
+that surely is on the mesh: `inner_space` leaves out the rim, and `snap` finds the way in.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mpt_envs.navigation.kernel import kernel
-from mpt_envs.navigation.space import FreeSpace
+from mpt_envs.navigation.space import FreeSpace, enter, linked, locate
 
-CELL: Final = 0.1
+CELL: Final = 0.05
 """Width of a column in metres."""
 
 STEP: Final = 0.3
@@ -109,6 +110,62 @@ def space_of_mesh(vertices: ArrayLike, indices: ArrayLike) -> FreeSpace:
     count = _cover(triangles, origin, CELL, nx, columns, heights)
     layers = stack_layers(columns[:count], heights[:count], np.ones(count), nx * nz)[0]
     return FreeSpace(layers.reshape(-1, nz, nx), (float(origin[0]), float(origin[1])), CELL, STEP)
+
+
+@kernel
+def _erode(heights: Any, step: float, out: Any) -> None:
+    for k in range(heights.shape[0]):
+        for iz in range(1, heights.shape[1] - 1):
+            for ix in range(1, heights.shape[2] - 1):
+                inside = not np.isnan(heights[k, iz, ix])
+                for direction in range(9):
+                    if not inside:
+                        break
+                    dz, dx = direction // 3 - 1, direction % 3 - 1
+                    inside = linked(heights, step, k, iz, ix, dz, dx) >= 0
+                if inside:
+                    out[k, iz, ix] = heights[k, iz, ix]
+
+
+def inner_space(space: FreeSpace) -> FreeSpace:
+    """A space without its rim: the columns that are joined to all eight around them."""
+    out = np.full(space.heights.shape, np.nan, np.float32)
+    _erode(space.heights, space.step, out)
+    return FreeSpace(out, space.origin, space.cell, space.step)
+
+
+@kernel
+def snap(
+    heights: Any, frame: Any, x: float, y: float, z: float, reach: int
+) -> tuple[float, float, int]:
+    """The free place nearest to a body, within some columns.
+
+    Args:
+        heights, frame: of a `FreeSpace`.
+        x, y, z: the body.
+        reach: columns to look at in each direction.
+
+    Returns:
+        x, z and layer: the body's own where it stands in a free column, else the middle of the
+        nearest one; a layer of -1: there is none.
+    """
+    tolerance = 0.5
+    cell = frame[2]
+    iz, ix, layer = locate(heights, frame, x, y, z, tolerance)
+    if layer >= 0:
+        return x, z, layer
+    best, best_x, best_z = -1, x, z
+    least = np.inf
+    for jz in range(max(0, iz - reach), min(heights.shape[1], iz + reach + 1)):
+        for jx in range(max(0, ix - reach), min(heights.shape[2], ix + reach + 1)):
+            k = enter(heights, tolerance, y, jz, jx)
+            if k < 0:
+                continue
+            px, pz = frame[0] + (jx + 0.5) * cell, frame[1] + (jz + 0.5) * cell
+            away = (px - x) ** 2 + (pz - z) ** 2
+            if away < least:
+                least, best, best_x, best_z = away, k, px, pz
+    return best_x, best_z, best
 
 
 def stack_layers(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mpt_envs.navigation.connectivity import build_space, parse_graph
-from mpt_envs.navigation.navmesh import CELL, space_of_mesh
+from mpt_envs.navigation.navmesh import CELL, inner_space, snap, space_of_mesh
 from tests.mpt_envs.navigation.fake_habitat_sim import PathFinder
 from tests.mpt_envs.navigation.r2r_data import NODES, graph
 
@@ -45,7 +45,8 @@ def test_what_a_mesh_covers() -> None:
     assert space.distance(up, (2.0, 3.0, 1.0)) == np.inf
     area = np.isfinite(space.heights).sum() * CELL**2
     # A column more on each side, whose edge the mesh touches.
-    assert area == pytest.approx(8.2 * 2.2 + 2.2 * 2.2, abs=0.1)
+    width = 2 + 2 * CELL
+    assert area == pytest.approx((8 + 2 * CELL) * width + width * width, abs=0.1)
 
 
 def test_the_order_of_triangles_and_corners_does_not_matter() -> None:
@@ -82,3 +83,28 @@ def test_a_space_survives_as_a_mesh() -> None:
 def test_what_is_no_mesh(vertices: list[list[float]], indices: list[int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         space_of_mesh(vertices, indices)
+
+
+def test_the_inner_space_leaves_out_the_rim_and_bodies_there_find_in() -> None:
+    whole = space_of_mesh(VERTICES, FLOOR + RAMP + PLATFORM)
+    inner = inner_space(whole)
+    assert (np.isfinite(inner.heights) <= np.isfinite(whole.heights)).all()
+    # All of it lies on the mesh, and it still leads up the ramp.
+    for x, y, z, free in (
+        (-0.02, 0.0, 1.0, False),
+        (0.12, 0.0, 1.0, True),
+        (2.0, 0.0, 2.02, False),
+        (0.98, 3.0, 1.0, False),
+        (4.0, 0.0, 1.0, True),
+    ):
+        assert (inner.locate((x, y, z), 0.3) is not None) == free, (x, y, z)
+    up = inner.distances_to((7.8, 2.85, 1.0))
+    assert np.isfinite(inner.distance(up, (0.5, 0.0, 1.0)))
+    x, z, layer = snap(inner.heights, inner.frame, -0.02, 0.0, 1.0, 6)
+    assert inner.locate((x, 0.0, z)) is not None
+    assert 0 < x < 0.15 and abs(z - 1.0) < 0.06
+    assert layer == inner.locate((x, 0.0, z))[0]  # type: ignore[index]
+    assert snap(inner.heights, inner.frame, 2.0, 0.0, 1.0, 6)[:2] == (2.0, 1.0)
+    # On the platform, not under it; and far from everything there is nothing.
+    assert snap(inner.heights, inner.frame, 0.98, 3.0, 1.0, 6)[2] == 1
+    assert snap(inner.heights, inner.frame, -2.0, 0.0, 1.0, 6)[2] == -1
