@@ -24,6 +24,7 @@ FALLBACK = (
 """Chat template for tokenizers that have none."""
 CUT = "\n[...]\n"
 _SYSTEM, _USER = "\u2402SYSTEM\u2403", "\u2402USER\u2403"
+_PICTURE = "\u2402PICTURE\u2403"
 
 Tokens = NDArray[np.int32]
 
@@ -68,14 +69,20 @@ class Chat:
             return f"{before}{system}{between}{user}{after}"
         return self._apply(system, user)
 
-    def encode(self, system: str, users: Sequence[str]) -> Tokens:
+    def encode(self, system: str, users: Sequence[str], picture: Tokens | None = None) -> Tokens:
         """Token ids of a prompt of at most ``max_tokens``.
 
         Args:
             system: of the system message; empty: none.
             users: forms of the user message, the fullest first; the first that fits is taken. If
                 none does, the last one loses its middle.
+            picture: tokens that stand for a picture, which goes in front of the user message.
+
+        Raises:
+            ValueError: not even a prompt without text fits.
         """
+        if picture is not None:
+            return self._encode_with(system, users, picture)
         ids: Tokens = np.zeros(0, np.int32)
         for user in users:
             ids = self._ids(self.render(system, user))
@@ -89,6 +96,23 @@ class Chat:
             ids = self._ids(self.render(system, user[:half] + CUT + user[-half:]))
         # A system message alone may be too long; its end and the whole question are kept.
         return ids[-self.max_tokens :]
+
+    def _encode_with(self, system: str, users: Sequence[str], picture: Tokens) -> Tokens:
+        """A prompt with a picture: the tokens before it, its own, and those after it."""
+        room = self.max_tokens - len(picture)
+        text = ""
+        for user in users:
+            text = self.render(system, f"{_PICTURE}\n{user}")
+            if len(self._ids(text)) <= room:
+                break
+        before, _, after = text.partition(_PICTURE)
+        first, last = self._ids(before), self._ids(after)
+        if len(first) >= room:
+            raise ValueError(
+                f"a picture takes {len(picture)} tokens and what is told before it {len(first)}; "
+                f"language.max_prompt_tokens = {self.max_tokens} has no room for a question"
+            )
+        return np.concatenate([first, picture, last[-(room - len(first)) :]])
 
     def encode_answer(self, text: str) -> Tokens:
         """Token ids of an answer, with the token that ends it."""

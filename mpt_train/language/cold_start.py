@@ -82,7 +82,7 @@ def encode(
             system = example.system if policy.config.profile else ""
             answer = Answer(
                 agent=agent,
-                prompt=policy.chat.encode(system, forms),
+                prompt=policy.chat.encode(system, forms, policy.picture_tokens(example.picture)),
                 tokens=policy.chat.encode_answer(example.answer),
                 log_prob=0.0,
                 text=example.answer,

@@ -35,6 +35,9 @@ def is_plain(cache: Any) -> bool:
     return all(type(layer) is DynamicLayer for layer in cache.layers)
 
 
+Reading = Callable[[Tensor, Tensor], tuple[dict[str, Any], Tensor]]
+
+
 @dataclass
 class Work:
     """What went through a model; padding does not count.
@@ -88,6 +91,8 @@ class Session:
         self.work = Work()
         self._cache: Any = DynamicCache(config=model.config.get_text_config(decoder=True))
         self._device = next(model.parameters()).device
+        # What a token's position exceeds its index by; not 0 after pictures, in some families.
+        self._shift = torch.zeros(rows, dtype=torch.long, device=self._device)
         # Position of each cached token in its sequence; -1: padding, or cut off.
         self._slots = torch.full((rows, 0), -1, device=self._device)
 
@@ -99,12 +104,16 @@ class Session:
         """Whether sequences of this session can be cut back."""
         return is_plain(self._cache)
 
-    def append(self, pieces: Sequence[Tokens], keep: int = 1) -> Tensor:
+    def append(
+        self, pieces: Sequence[Tokens], keep: int = 1, reading: Reading | None = None
+    ) -> Tensor:
         """Append a piece to each sequence.
 
         Args:
             pieces: N pieces, at least one of them not empty; a row whose piece is empty stays.
             keep: of how many last places logits are wanted.
+            reading: turns tokens and mask into what the model is given of pictures, and the shift
+                of later positions; only for the first piece.
 
         Returns:
             ``(N, keep, V)`` logits at the last places; those of padding mean nothing.
@@ -123,12 +132,17 @@ class Session:
         if self._select_agents is not None:
             self._select_agents(self.agents)
         name = cache_argument(self.model)
+        tokens, mask = torch.from_numpy(ids).to(self._device), (self._slots >= 0).long()
+        inputs: dict[str, Any] = {"position_ids": slots.clamp_min(0) + self._shift[:, None]}
+        if reading is not None:
+            given, self._shift = reading(tokens, mask)
+            inputs |= given
         output = self.model(
-            input_ids=torch.from_numpy(ids).to(self._device),
-            attention_mask=(self._slots >= 0).long(),
-            position_ids=slots.clamp_min(0),
+            input_ids=tokens,
+            attention_mask=mask,
             use_cache=True,
             logits_to_keep=keep,
+            **inputs,
             **{name: self._cache},
         )
         self._cache = output[name]
@@ -149,6 +163,7 @@ class Session:
         twin._cache.layers = [copy.copy(layer) for layer in self._cache.layers]
         twin._cache.batch_select_indices(index)
         twin._slots = self._slots[index]
+        twin._shift = self._shift[index]
         twin.tokens = [self.tokens[int(row)] for row in rows]
         twin.agents = tuple(self.agents[int(row)] for row in rows)
         twin.logits = None if self.logits is None else self.logits[index]

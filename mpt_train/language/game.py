@@ -100,8 +100,8 @@ class TextVectorGame(LockstepVectorGame):
         return self.views[row].prompt(self.possible_agents[agent])
 
     def picture(self, row: int) -> NDArray[np.uint8]:
-        """The picture of a world, ``uint8 (H, W, 3)``."""
-        picture: NDArray[np.uint8] = self.envs[row].render_as("rgb_array")
+        """The picture of a world, ``uint8 (H, W, 3)``; the same in both phases of a turn."""
+        picture: NDArray[np.uint8] = np.asarray(self.envs[row].task.render("rgb_array"))
         return picture
 
     def read(self, row: int, agent: int, text: str) -> int | ParseError:

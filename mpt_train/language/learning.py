@@ -137,7 +137,8 @@ def _score_choices(
     def scores(of: Sequence[int]) -> tuple[list[Tensor], Work]:
         with voices.computing():
             session = voices.session(of)
-            session.append([a.prompt for a in answers])
+            reading = voices.reading([a.picture for a in answers])
+            session.append([a.prompt for a in answers], reading=reading)
             return score_options(session, options, config.temperature), session.work
 
     found, work = scores(agents)

@@ -89,11 +89,13 @@ def load(config: LanguageConfig, texts: Callable[[], Sequence[str]], seed: int) 
     learned = config.parameters == "separate"
     dtype = torch.float32 if learned else dtype_of(config)
     name = config.model
+    processor = None
     if name == "tiny" or name.startswith("tiny-"):
         from mpt_train.language import tiny
 
         model, tokenizer = tiny.build(name, texts(), seed)
         model = model.to(dtype)
+        processor = tiny.image_processor(name)
     elif ":" in name and not Path(name).exists():
         model, tokenizer = _plug_in(name, config)
     else:
@@ -104,7 +106,7 @@ def load(config: LanguageConfig, texts: Callable[[], Sequence[str]], seed: int) 
     model.config.use_cache = True
     if config.gradient_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    reader = picture_reader(model, tokenizer, name) if config.pictures else None
+    reader = picture_reader(model, name, processor) if config.pictures else None
     return Loaded(model, tokenizer, _stop_ids(model, tokenizer), reader)
 
 

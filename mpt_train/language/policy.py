@@ -14,7 +14,7 @@ from torch import Tensor
 from mpt_train.flops import FlopCounter
 from mpt_train.language import cold_start, learning
 from mpt_train.language.answers import bid_options, option_text
-from mpt_train.language.chat import Chat, Tokens
+from mpt_train.language.chat import Chat, Tokens, common_prefix
 from mpt_train.language.config import LanguageConfig
 from mpt_train.language.decoding import Session, Work, sample, score_options
 from mpt_train.language.errors import UnreadAnswerError
@@ -124,7 +124,10 @@ class LanguagePolicy(TextPolicy):
         self, game: TextVectorGame, world: int, agent: int, key: int, turn: int, phase: str
     ) -> Question:
         """What an agent is asked now."""
-        prompt = self.chat.encode(self.systems[agent], self.users(game, world, agent))
+        picture = game.picture(world) if self.config.pictures else None
+        prompt = self.chat.encode(
+            self.systems[agent], self.users(game, world, agent), self.picture_tokens(picture)
+        )
         options: tuple[Tokens, ...] = ()
         if self.config.decoding == "choice":
             if phase == "bid":
@@ -135,8 +138,12 @@ class LanguagePolicy(TextPolicy):
                     self.chat.encode_answer(option_text(action, self.config.answers))
                     for action in game.envs[world].task.legal_action_names(name)
                 )
-        picture = game.picture(world) if self.config.pictures else None
         return Question(world, agent, key, turn, prompt, picture, options)
+
+    def picture_tokens(self, picture: NDArray[np.uint8] | None) -> Tokens | None:
+        """The tokens that stand for a picture in a prompt; None without one."""
+        reader = self.voices.loaded.pictures
+        return None if picture is None or reader is None else reader.tokens(picture)
 
     def bids(self, context: TurnContext) -> NDArray[np.int64]:
         """Ask every present agent of every world for its bid."""
@@ -322,13 +329,14 @@ class LanguagePolicy(TextPolicy):
                 session.extend_to(prompts)
                 return session
         agents = [q.agent for q in questions]
-        if self.config.reuse_prompts:
+        reading = self.voices.reading([q.picture for q in questions])
+        if self.config.reuse_prompts and reading is None:
             prefix = self._prefix(agents)
             if prefix is not None:
                 prefix.extend_to(prompts)
                 return prefix
         session = self.voices.session(agents)
-        session.append(prompts)
+        session.append(prompts, reading=reading)
         return session
 
     def _after_bids(self, questions: list[Question]) -> Session | None:
@@ -337,7 +345,15 @@ class LanguagePolicy(TextPolicy):
         found = [place for place in places if place is not None]
         if len(found) < len(places) or len({id(session) for session, _ in found}) != 1:
             return None
-        return found[0][0].select([row for _, row in found])
+        session, rows = found[0][0], [row for _, row in found]
+        reader = self.voices.loaded.pictures
+        if reader is not None:
+            # A picture is read with the prompt's beginning or not at all.
+            for question, row in zip(questions, rows, strict=True):
+                shared = common_prefix(session.tokens[row], question.prompt)
+                if reader.holds_picture(question.prompt[shared:]):
+                    return None
+        return session.select(rows)
 
     def _prefix(self, agents: Sequence[int]) -> Session | None:
         """A session that has read the agents' system messages; None if that cannot be shared."""

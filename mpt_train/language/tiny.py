@@ -26,7 +26,8 @@ from typing import Any
 VOCABULARY = 768
 """Size of the tokenizer's vocabulary, which is less for little text."""
 _PIECE = r" ?[0-9]+(\.[0-9]+)?| ?[A-Za-z_]+|\s+| ?[^\sA-Za-z0-9_]+"
-SPECIAL = ("<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|image|>")
+SPECIAL = ("<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>")
+PICTURE = ("<|image|>", "<|picture|>", "<|/picture|>", "<|video|>")
 TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>\n{{ message['content'] }}<|end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
@@ -54,7 +55,7 @@ def train_tokenizer(texts: Sequence[str], vocabulary: int = VOCABULARY) -> Any:
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
-        special_tokens=list(SPECIAL),
+        special_tokens=[*SPECIAL, *PICTURE],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
@@ -63,7 +64,7 @@ def train_tokenizer(texts: Sequence[str], vocabulary: int = VOCABULARY) -> Any:
         tokenizer_object=tokenizer,
         pad_token="<|pad|>",
         eos_token="<|end|>",
-        additional_special_tokens=list(SPECIAL[2:]),
+        additional_special_tokens=[*SPECIAL[2:], *PICTURE],
     )
     fast.chat_template = TEMPLATE
     return fast
@@ -136,12 +137,119 @@ def _ids(tokenizer: Any) -> dict[str, Any]:
     }
 
 
+def _picture_ids(tokenizer: Any) -> dict[str, int]:
+    """Ids of the placeholder tokens; names that no text contains stand for sound and video."""
+    names = ("<|image|>", "<|picture|>", "<|/picture|>", "<|video|>")
+    ids: list[int] = tokenizer.convert_tokens_to_ids(list(names))
+    return dict(zip(("image", "before", "after", "video"), ids, strict=True))
+
+
+def _qwen3_vl(tokenizer: Any) -> Any:
+    from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
+
+    ids = _picture_ids(tokenizer)
+    rope = {"rope_type": "default", "mrope_section": [4, 2, 2], "rope_theta": 10000.0}
+    text = {"vocab_size": len(tokenizer), "rope_parameters": rope, **_ids(tokenizer)}
+    vision = {
+        "depth": 2,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_heads": 2,
+        "patch_size": 8,
+        "spatial_merge_size": 2,
+        "out_hidden_size": 64,
+        "deepstack_visual_indexes": [0],
+        "num_position_embeddings": 256,
+    }
+    settings = Qwen3VLConfig(
+        text_config={**text, **_text_sizes(64, 2)},
+        vision_config=vision,
+        image_token_id=ids["image"],
+        video_token_id=ids["video"],
+        vision_start_token_id=ids["before"],
+        vision_end_token_id=ids["after"],
+        tie_word_embeddings=True,
+    )
+    return Qwen3VLForConditionalGeneration(settings)
+
+
+def _gemma4_vl(tokenizer: Any) -> Any:
+    from transformers import Gemma4Config, Gemma4ForConditionalGeneration
+
+    ids = _picture_ids(tokenizer)
+    vision = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "global_head_dim": 16,
+        "patch_size": 8,
+        "pooling_kernel_size": 2,
+        "position_embedding_size": 64,
+    }
+    settings = Gemma4Config(
+        text_config=_gemma4_text_config(tokenizer).to_dict(),
+        vision_config=vision,
+        audio_config=None,
+        image_token_id=ids["image"],
+        boi_token_id=ids["before"],
+        eoi_token_id=ids["after"],
+        video_token_id=ids["video"],
+        audio_token_id=len(tokenizer) + 1,
+    )
+    return Gemma4ForConditionalGeneration(settings)
+
+
+def _llava(tokenizer: Any) -> Any:
+    from transformers import LlavaConfig, LlavaForConditionalGeneration
+
+    ids = _picture_ids(tokenizer)
+    text = {"model_type": "llama", "vocab_size": len(tokenizer), **_ids(tokenizer)}
+    vision = {
+        "model_type": "clip_vision_model",
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 2,
+        "image_size": 64,
+        "patch_size": 16,
+    }
+    settings = LlavaConfig(
+        text_config={**text, **_text_sizes(64, 2)},
+        vision_config=vision,
+        image_token_index=ids["image"],
+        tie_word_embeddings=True,
+    )
+    return LlavaForConditionalGeneration(settings)
+
+
+def image_processor(name: str) -> Any:
+    """The image processor of a tiny vision-language model; None of one that reads text only."""
+    import transformers
+
+    if name == "tiny-qwen3-vl":
+        kind = transformers.Qwen2VLImageProcessorPil
+        return kind(patch_size=8, merge_size=2, min_pixels=256, max_pixels=4096)
+    if name == "tiny-gemma4-vl":
+        kind = transformers.Gemma4ImageProcessorPil
+        return kind(patch_size=8, max_soft_tokens=70, pooling_kernel_size=2)
+    if name == "tiny-llava":
+        size = {"height": 64, "width": 64}
+        return transformers.CLIPImageProcessorPil(size=size, crop_size=size)
+    return None
+
+
 BUILDERS: dict[str, Callable[[Any], Any]] = {
     "tiny": _qwen3,
     "tiny-128": lambda tokenizer: _qwen3(tokenizer, 128, 4),
     "tiny-llama": _llama,
     "tiny-qwen2": _qwen2,
     "tiny-gemma4": _gemma4,
+    "tiny-qwen3-vl": _qwen3_vl,
+    "tiny-gemma4-vl": _gemma4_vl,
+    "tiny-llava": _llava,
 }
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from mpt_train.language.chat import Tokens
 from mpt_train.language.config import LanguageConfig
-from mpt_train.language.decoding import Session, Work, work_of
+from mpt_train.language.decoding import Reading, Session, Work, work_of
 from mpt_train.language.flop import ModelFlop, model_flop
 from mpt_train.language.lora import AdapterBank
 from mpt_train.language.models import Loaded, device_of, dtype_of
@@ -160,6 +160,9 @@ class Voices:
             "attention_mask": (slots >= 0).long(),
             "position_ids": slots.clamp_min(0),
         }
+        reading = self.reading(pictures)
+        if reading is not None:
+            inputs |= reading(tokens, inputs["attention_mask"])[0]
         with self.computing():
             output = model(**inputs, use_cache=False, logits_to_keep=length + 1)
         logits = output.logits[:, :-1].float() / temperature
@@ -169,6 +172,16 @@ class Voices:
         lengths = [len(row) for row in rows]
         work = work_of(lengths, lengths, length + 1)
         return picked, torch.from_numpy(valid).to(self.device), entropies, work
+
+    def reading(self, pictures: Sequence[NDArray[np.uint8] | None] | None) -> Reading | None:
+        """How pictures reach the model; None if there are none."""
+        reader = self.loaded.pictures
+        if reader is None or pictures is None:
+            return None
+        shown = [picture for picture in pictures if picture is not None]
+        if not shown:
+            return None
+        return lambda ids, mask: reader.inputs(ids, mask, shown)
 
     # -- reference ---------------------------------------------------------------------------
 
