@@ -32,7 +32,7 @@ FIRST_SEED = 1000
 """First training seed of tuning runs."""
 LEARNING_RATES = (2e-3, 4e-3)
 HIDDEN = ((32, 32), (64, 64))
-ENTROPIES = (0.003, 0.01, 0.03)
+ENTROPIES = (0.01, 0.03)
 """Entropy bonuses; `mpt` has none, as in the paper."""
 MINIBATCHES = (8, 16)
 """Updates per batch of 128 episodes; `mpt` makes one per batch of 16, as in the paper."""

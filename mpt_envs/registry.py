@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from wrappers.errors import MarketError
+from wrappers.user_module import import_user_module
 
 PLUGIN_GROUP = "mpt_envs.plugins"
 """Entry-point group of other projects; an entry point is a module, or a function to call."""
@@ -238,17 +239,7 @@ def spec(id: str) -> EnvSpec:
         raise UnknownTaskError(_explain_unknown(id))
     if ":" in id:
         module, _, rest = id.partition(":")
-        try:
-            importlib.import_module(module)
-        except (ModuleNotFoundError, ValueError) as error:
-            missing = getattr(error, "name", None) or module
-            if module == missing or module.startswith(f"{missing}."):
-                advice = "run in the folder that holds the module, or put that folder on PYTHONPATH"
-            else:
-                advice = f"install what {module!r} imports"
-            raise UnknownTaskError(
-                f"cannot import {module!r} to find the task {rest!r}: {error}; {advice}"
-            ) from error
+        import_user_module(module, f"the task {rest!r}", UnknownTaskError)
         return spec(rest)
     if id not in _specs:
         _load_plugins()

@@ -82,7 +82,8 @@ def check_fidelity(game: VectorGame, allow_inexact: bool = False) -> None:
         raise SnapshotFidelityError(
             f"snapshots of {game.task_id} are approximate, so a counterfactual branch would differ "
             "from its episode in more than the actor; learn bids with "
-            "--bids.kind policy_gradient, or use the embedded backend"
+            "--bids.kind policy_gradient, use the embedded backend, or accept it with "
+            "--bids.allow-approximate-snapshots"
         )
 
 

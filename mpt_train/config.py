@@ -110,6 +110,9 @@ class BidLearning:
     """Discount of the return in the policy gradient on bids."""
     entropy: float = 0.0
     """Weight of the entropy of the bid distribution in the objective."""
+    allow_approximate_snapshots: bool = False
+    """Try branches also where a backend cannot restore a state exactly: what differs between the
+    two branches is then not due to the actor alone."""
     coefficient: float = 1.0
     """Weight of the bid loss where bids and actions are learned in the same step."""
 

@@ -117,7 +117,7 @@ class Trainer:
         self.stop = stop or StopRequest()
         self.game = build_game(config, config.num_envs)
         if config.coordination == "learned" and config.bids.kind in ("preference", "both"):
-            check_fidelity(self.game)
+            check_fidelity(self.game, config.bids.allow_approximate_snapshots)
         self.agents = build_agents(config, self.game)
         self.progress = Progress()
         self.counter = FlopCounter()

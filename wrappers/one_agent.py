@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import gymnasium
@@ -24,11 +24,12 @@ from wrappers.bid_then_act import BidThenActEnv, GameSnapshot
 from wrappers.errors import ActionFormatError, PhaseError
 from wrappers.native import BatchTask
 from wrappers.task import ParseError, Phase, Snapshot, TurnResult, TurnTask
+from wrappers.task_wrapper import TaskWrapper
 
 SOLO = "solo_0"
 
 
-class OneAgentTask(TurnTask):
+class OneAgentTask(TaskWrapper):
     """A `TurnTask` whose only agent has the actions of all roles.
 
     Args:
@@ -46,14 +47,7 @@ class OneAgentTask(TurnTask):
     """
 
     def __init__(self, task: TurnTask, shared_observation: bool | None = None) -> None:
-        self.base = task
-        self.task_id = task.task_id
-        self.snapshot_version = task.snapshot_version
-        self.snapshot_fidelity = task.snapshot_fidelity
-        self.default_max_turns = task.default_max_turns
-        self.render_modes = task.render_modes
-        self.observation_low = task.observation_low
-        self.observation_high = task.observation_high
+        super().__init__(task)
         self.possible_agents = (SOLO,)
         self.roles = ("solo",)
         if shared_observation is None:
@@ -89,9 +83,6 @@ class OneAgentTask(TurnTask):
         """The base task's agent and action behind an action of the one agent."""
         return self._choices[action]
 
-    def reset(self, seed: int, episode: int = 0, options: Mapping[str, Any] | None = None) -> None:
-        self.base.reset(seed, episode, options)
-
     def observe(self, agent: str) -> NDArray[np.float32]:
         if self._asked_shared:
             return self.base.observe(self._agents[0])
@@ -102,20 +93,6 @@ class OneAgentTask(TurnTask):
 
     def act(self, agent: str, action: int) -> TurnResult:
         return self.base.act(*self._choices[action])
-
-    def skip(self) -> TurnResult:
-        return self.base.skip()
-
-    # -- state -------------------------------------------------------------------------------
-
-    def snapshot(self) -> Snapshot:
-        return self.base.snapshot()
-
-    def restore(self, snapshot: Snapshot) -> None:
-        self.base.restore(snapshot)
-
-    def reseed(self, key: int) -> None:
-        self.base.reseed(key)
 
     def clone(self) -> OneAgentTask:
         return OneAgentTask(self.base.clone(), self._asked_shared)
@@ -167,19 +144,6 @@ class OneAgentTask(TurnTask):
         best = int(np.argmax(bids))
         offset = sum(len(self.base.action_names(a)) for a in self._agents[:best])
         return offset + self.base.expert_action(self._agents[best])
-
-    @property
-    def has_expert(self) -> bool:
-        return self.base.has_expert
-
-    def render(self, mode: str, overlay: Mapping[str, Any] | None = None) -> Any:
-        return self.base.render(mode, overlay)
-
-    def metrics(self) -> dict[str, float]:
-        return self.base.metrics()
-
-    def close(self) -> None:
-        self.base.close()
 
 
 class OneAgentBatch(BatchTask):

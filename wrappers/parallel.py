@@ -16,14 +16,12 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from wrappers.auction import Auction
 from wrappers.bid_then_act import BidThenActEnv, GameSnapshot
 from wrappers.errors import ActionFormatError, IllegalActionError, PhaseError
-from wrappers.task import Phase, TurnTask
-from wrappers.view import GameView
+from wrappers.view import GameAccess, GameView
 
 
-class ParallelView(ParallelEnv[str, Any, Any]):
+class ParallelView(GameAccess, ParallelEnv[str, Any, Any]):
     """A PettingZoo parallel environment over the game or a view of it.
 
     Observation: that of the environment inside, with a mask of one more entry. Action:
@@ -39,7 +37,7 @@ class ParallelView(ParallelEnv[str, Any, Any]):
     def __init__(self, env: BidThenActEnv | GameView) -> None:
         if not isinstance(getattr(env, "unwrapped", None), BidThenActEnv):
             raise TypeError(f"expected a BidThenActEnv or a view of one, got {env!r}")
-        self.env: Any = env
+        self.env = env
         self.metadata = {**env.metadata, "is_parallelizable": True}
         self.render_mode = env.render_mode
         self.possible_agents = list(env.possible_agents)
@@ -63,45 +61,9 @@ class ParallelView(ParallelEnv[str, Any, Any]):
     # -- the game ----------------------------------------------------------------------------
 
     @property
-    def game(self) -> BidThenActEnv:
-        """The game inside."""
-        game: BidThenActEnv = self.env.unwrapped
-        return game
-
-    @property
-    def task(self) -> TurnTask:
-        """The turn task of the game."""
-        return self.game.task
-
-    @property
     def agent_selection(self) -> str:
         """The agent whose action counts in the next step."""
         return self.game.agent_selection
-
-    @property
-    def phase(self) -> Phase:
-        """Phase of the running turn: "bid" or "act"."""
-        return self.game.phase
-
-    @property
-    def turn(self) -> int:
-        """Index of the running turn, from 0."""
-        return self.game.turn
-
-    @property
-    def max_turns(self) -> int:
-        """The turn budget."""
-        return self.game.max_turns
-
-    @property
-    def bid_levels(self) -> tuple[float, ...]:
-        """What can be bid."""
-        return self.game.bid_levels
-
-    @property
-    def last_auction(self) -> Auction | None:
-        """The last auction that is resolved, or None before the first."""
-        return self.game.last_auction
 
     def metrics(self) -> dict[str, float]:
         """The game's metrics of the episode so far."""
@@ -200,10 +162,6 @@ class ParallelView(ParallelEnv[str, Any, Any]):
         self.env.close()
 
     # -- state -------------------------------------------------------------------------------
-
-    def snapshot(self) -> GameSnapshot:
-        """The game's snapshot."""
-        return self.game.snapshot()
 
     def restore(self, snapshot: GameSnapshot) -> None:
         """Continue from a snapshot of the game or of any view of it."""

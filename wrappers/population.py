@@ -10,15 +10,15 @@ The state is the base task's alone, so a snapshot of the base task fits any popu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wrappers.task import ParseError, Phase, Snapshot, TurnResult, TurnTask
+from wrappers.task import ParseError, Phase, TurnResult, TurnTask
+from wrappers.task_wrapper import TaskWrapper
 
 
-class PopulationTask(TurnTask):
+class PopulationTask(TaskWrapper):
     """A `TurnTask` with copies of each role: ``logger_0, logger_1, miner_0, miner_1, ...``.
 
     Args:
@@ -40,16 +40,8 @@ class PopulationTask(TurnTask):
                 f"{task.task_id} already has several agents of one role: {task.possible_agents}; "
                 "make a population of a task with one agent per role"
             )
-        self.base = task
+        super().__init__(task)
         self.copies = _counts(task, copies)
-        self.task_id = task.task_id
-        self.snapshot_version = task.snapshot_version
-        self.snapshot_fidelity = task.snapshot_fidelity
-        self.default_max_turns = task.default_max_turns
-        self.render_modes = task.render_modes
-        self.observation_low = task.observation_low
-        self.observation_high = task.observation_high
-        self.shared_observation = task.shared_observation
         pairs = [
             (f"{role}_{i}", role, original)
             for role, original, count in zip(
@@ -73,9 +65,6 @@ class PopulationTask(TurnTask):
     def action_names(self, agent: str) -> tuple[str, ...]:
         return self.base.action_names(self._originals[agent])
 
-    def reset(self, seed: int, episode: int = 0, options: Mapping[str, Any] | None = None) -> None:
-        self.base.reset(seed, episode, options)
-
     def observe(self, agent: str) -> NDArray[np.float32]:
         return self.base.observe(self._originals[agent])
 
@@ -84,20 +73,6 @@ class PopulationTask(TurnTask):
 
     def act(self, agent: str, action: int) -> TurnResult:
         return self.base.act(self._originals[agent], action)
-
-    def skip(self) -> TurnResult:
-        return self.base.skip()
-
-    # -- state -------------------------------------------------------------------------------
-
-    def snapshot(self) -> Snapshot:
-        return self.base.snapshot()
-
-    def restore(self, snapshot: Snapshot) -> None:
-        self.base.restore(snapshot)
-
-    def reseed(self, key: int) -> None:
-        self.base.reseed(key)
 
     def clone(self) -> PopulationTask:
         counts = dict(zip(self.base.roles, self.copies, strict=True))
@@ -119,19 +94,6 @@ class PopulationTask(TurnTask):
 
     def expert_action(self, agent: str) -> int:
         return self.base.expert_action(self._originals[agent])
-
-    @property
-    def has_expert(self) -> bool:
-        return self.base.has_expert
-
-    def render(self, mode: str, overlay: Mapping[str, Any] | None = None) -> Any:
-        return self.base.render(mode, overlay)
-
-    def metrics(self) -> dict[str, float]:
-        return self.base.metrics()
-
-    def close(self) -> None:
-        self.base.close()
 
     def _rename(self, text: str, agent: str) -> str:
         """The base task's text with the copy's own name where it addresses the original."""

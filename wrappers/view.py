@@ -18,29 +18,10 @@ from wrappers.bid_then_act import BidThenActEnv, GameSnapshot
 from wrappers.task import Phase, TurnTask
 
 
-class GameView(BaseWrapper[str, Any, Any]):
-    """An AEC environment that passes everything on to the game inside it.
+class GameAccess:
+    """What every view of the game shows of the game inside it."""
 
-    Args:
-        env: a `BidThenActEnv` or a view of one; the view owns it from now on.
-
-    Attributes:
-        env: what it was given.
-        observation_spaces, action_spaces: the spaces of this view.
-
-    Every public attribute that a view does not have itself is the game's (``turn``, ``counts``,
-    ``metrics()``, ...).
-    """
-
-    def __init__(self, env: BidThenActEnv | GameView) -> None:
-        if not isinstance(getattr(env, "unwrapped", None), BidThenActEnv):
-            raise TypeError(f"expected a BidThenActEnv or a view of one, got {env!r}")
-        super().__init__(env)
-        self.observation_spaces: dict[str, spaces.Space[Any]] = dict(env.observation_spaces)
-        self.action_spaces: dict[str, spaces.Space[Any]] = dict(env.action_spaces)
-        self._infos: dict[str, dict[str, Any]] | None = None
-
-    # -- the game ----------------------------------------------------------------------------
+    env: Any
 
     @property
     def game(self) -> BidThenActEnv:
@@ -79,6 +60,33 @@ class GameView(BaseWrapper[str, Any, Any]):
         """The last auction that is resolved, or None before the first."""
         return self.game.last_auction
 
+    def snapshot(self) -> GameSnapshot:
+        """The game's snapshot."""
+        return self.game.snapshot()
+
+
+class GameView(GameAccess, BaseWrapper[str, Any, Any]):
+    """An AEC environment that passes everything on to the game inside it.
+
+    Args:
+        env: a `BidThenActEnv` or a view of one; the view owns it from now on.
+
+    Attributes:
+        env: what it was given.
+        observation_spaces, action_spaces: the spaces of this view.
+
+    Every public attribute that a view does not have itself is the game's (``turn``, ``counts``,
+    ``metrics()``, ...).
+    """
+
+    def __init__(self, env: BidThenActEnv | GameView) -> None:
+        if not isinstance(getattr(env, "unwrapped", None), BidThenActEnv):
+            raise TypeError(f"expected a BidThenActEnv or a view of one, got {env!r}")
+        super().__init__(env)
+        self.observation_spaces: dict[str, spaces.Space[Any]] = dict(env.observation_spaces)
+        self.action_spaces: dict[str, spaces.Space[Any]] = dict(env.action_spaces)
+        self._infos: dict[str, dict[str, Any]] | None = None
+
     # -- AEC ---------------------------------------------------------------------------------
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
@@ -109,10 +117,6 @@ class GameView(BaseWrapper[str, Any, Any]):
         return self._infos
 
     # -- state -------------------------------------------------------------------------------
-
-    def snapshot(self) -> GameSnapshot:
-        """The game's snapshot."""
-        return self.game.snapshot()
 
     def restore(self, snapshot: GameSnapshot) -> None:
         """Continue from a snapshot of the game or of any view of it."""

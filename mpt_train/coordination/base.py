@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import abc
 import difflib
-import importlib
 from collections.abc import Callable
 
 import numpy as np
@@ -23,6 +22,7 @@ from mpt_train.config import TrainConfig
 from mpt_train.flops import FlopCounter
 from mpt_train.policy import Policy
 from mpt_train.rollout import Batch, TurnContext
+from wrappers.user_module import import_user_module
 
 
 class Coordination(abc.ABC):
@@ -164,17 +164,7 @@ def build(name: str, config: TrainConfig, shape: Shape) -> Coordination:
     """
     if ":" in name:
         module, _, name = name.partition(":")
-        try:
-            importlib.import_module(module)
-        except (ModuleNotFoundError, ValueError) as error:
-            missing = getattr(error, "name", None) or module
-            if module == missing or module.startswith(f"{missing}."):
-                advice = "run in the folder that holds the module, or put that folder on PYTHONPATH"
-            else:
-                advice = f"install what {module!r} imports"
-            raise ValueError(
-                f"cannot import {module!r} to find the coordination {name!r}: {error}; {advice}"
-            ) from error
+        import_user_module(module, f"the coordination {name!r}", ValueError)
     if name not in _BUILDERS:
         close = difflib.get_close_matches(name, _BUILDERS, n=2)
         hint = f"did you mean {' or '.join(close)}? " if close else ""

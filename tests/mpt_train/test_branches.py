@@ -12,10 +12,12 @@ from mpt_train.branches import BranchPlayer, check_fidelity, choose_turns, score
 from mpt_train.config import BidLearning
 from mpt_train.flops import FlopCounter
 from mpt_train.games import build_game
+from mpt_train.loop import Trainer
 from mpt_train.losses import preference_loss
 from mpt_train.rollout import rollout
 from mpt_train.seeds import training_seeds
 from tests.mpt_train.relay import tiny
+from tests.toys import RelayTask
 from wrappers.errors import SnapshotFidelityError
 
 
@@ -137,3 +139,12 @@ def test_inexact_snapshots_are_refused(played) -> None:
     with pytest.raises(SnapshotFidelityError, match="policy_gradient"):
         check_fidelity(game)
     check_fidelity(game, allow_inexact=True)
+
+
+def test_a_run_may_accept_inexact_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RelayTask, "snapshot_fidelity", "approximate")
+    config = tiny("mpt")
+    with pytest.raises(SnapshotFidelityError, match="allow-approximate-snapshots"):
+        Trainer(config)
+    bids = dataclasses.replace(config.bids, allow_approximate_snapshots=True)
+    Trainer(dataclasses.replace(config, bids=bids))

@@ -161,7 +161,8 @@ def test_a_learned_strategy_of_ones_own_trains_with_an_ordinary_module() -> None
             return chosen, -(log_probs.exp() * log_probs).sum(-1).mean()
 
     coordination.register("bandit", lambda config, shape: Bandit(shape.num_agents))
-    trainer = Trainer(tiny("router", coordination="bandit"))
+    plain = OptimizerConfig(minibatches=1)
+    trainer = Trainer(tiny("router", coordination="bandit", optimizer=plain))
     before = [p.detach().clone() for p in trainer.agents.coordination.module.parameters()]
     trainer.step()
     after = list(trainer.agents.coordination.module.parameters())
