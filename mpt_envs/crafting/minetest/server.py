@@ -79,6 +79,7 @@ class Server:
     Attributes:
         version: e.g. ``"5.6.1"``.
         process: the server's process.
+        owner: id of the process that started it.
 
     Raises:
         EngineMissingError: the engine is not (all) there.
@@ -88,7 +89,7 @@ class Server:
     def __init__(self, installation: Installation | None = None, port: int | None = None) -> None:
         self.installation = installation or find_installation()
         self.version = self.installation.version
-        self._owner = os.getpid()
+        self.owner = os.getpid()
         self._busy = False
         with _disk_errors():
             folder = Path(tempfile.mkdtemp(prefix="mpt-mt-"))
@@ -102,7 +103,7 @@ class Server:
             raise
         self._reader = self._socket.makefile("rb")
         self._end = weakref.finalize(
-            self, _end, self.process, self._socket, self._reader, folder, self._owner
+            self, _end, self.process, self._socket, self._reader, folder, self.owner
         )
 
     # -- starting ----------------------------------------------------------------------------
@@ -254,18 +255,23 @@ class Server:
     def _died(self, name: str, error: Exception) -> EngineDiedError:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1)
-        code = self.process.returncode
+        what = f"closed the connection at {name!r}"
         if isinstance(error, TimeoutError):
             what = f"did not answer {name!r} within {_ANSWER_SECONDS:.0f} s"
-        elif code is None:
-            what = f"closed the connection at {name!r}"
-        elif code < 0:
-            what = f"was ended by {signal.Signals(-code).name}"
-        else:
-            what = f"ended with code {code}"
-        words = self.last_words()
+        words = self.obituary(what)
         self.close()
-        return EngineDiedError(f"the Minetest server {what}. Its last words:\n{words}".rstrip())
+        return EngineDiedError(words)
+
+    def obituary(self, what: str = "is gone") -> str:
+        """How the server ended, and its last words."""
+        code = self.process.poll()
+        if code is not None:
+            what = f"ended with code {code}"
+            if code < 0:
+                what = f"was ended by {signal.Signals(-code).name}"
+        words = self.last_words()
+        said = f" Its last words:\n{words}" if words else ""
+        return f"the Minetest server {what}.{said}"
 
     @property
     def usable(self) -> bool:
@@ -275,7 +281,7 @@ class Server:
     @property
     def alive(self) -> bool:
         """Whether the process runs and belongs to this process (not to the one it was forked)."""
-        return self._end.alive and os.getpid() == self._owner and self.process.poll() is None
+        return self._end.alive and os.getpid() == self.owner and self.process.poll() is None
 
     def last_words(self) -> str:
         """The end of what the server has written."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpt_envs.crafting.goals import GOALS
-from mpt_envs.crafting.layout import GOAL, WIDTH, HEIGHT
+from mpt_envs.crafting.layout import GOAL, HEIGHT, WIDTH
 from mpt_envs.crafting.minetest.record import USED_INTS
 from mpt_envs.crafting.snapshots import task_id
 from wrappers.errors import SnapshotError

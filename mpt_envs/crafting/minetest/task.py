@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpt_envs.crafting.facts import MAX_HEALTH, N_ITEMS, REGENERATION_TICKS
 from mpt_envs.crafting.goals import GOAL_ITEM, MILESTONE_VALUE
@@ -127,9 +127,21 @@ class MinetestTask(CraftingTask):
         return self._given_pool or shared_pool()
 
     def _own(self) -> Server | None:
-        """The task's server, if it is there and alive."""
+        """The task's server, if it is there and alive; one that died is told and let go."""
         server = self._server
-        return server if server is not None and server.alive else None
+        if server is None or server.alive:
+            return server
+        if server.owner == os.getpid():
+            self._warn(server.obituary())
+        self._let_go(keep=False)
+        return None
+
+    def _warn(self, what: str) -> None:
+        warnings.warn(
+            f"{what}\nA new server takes its place and goes on where it was.",
+            RuntimeWarning,
+            stacklevel=6,
+        )
 
     def _resident(self) -> Server:
         """A server in the present state."""
@@ -137,7 +149,6 @@ class MinetestTask(CraftingTask):
         if server is not None:
             self._pool.touch(self)
             return server
-        self._let_go(keep=False)
         if self._base is None:
             raise PhaseError(f"call reset() before playing {self.task_id} in Minetest")
         server = self._pool.acquire(self)
@@ -159,12 +170,7 @@ class MinetestTask(CraftingTask):
             return self._resident().ask(name, *words, blob=blob)
         except EngineDiedError as error:
             self._let_go(keep=False)
-            warnings.warn(
-                f"{error}\nA new server takes its place and plays the last {len(self._journal)} "
-                "turns again.",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+            self._warn(str(error))
         return self._resident().ask(name, *words, blob=blob)
 
     def _start(self, name: str, words: tuple[int, ...], blob: bytes) -> tuple[bytes, bytes]:
@@ -179,10 +185,7 @@ class MinetestTask(CraftingTask):
                     return server.ask(name, *words, blob=blob)
                 except EngineDiedError as error:
                     self._let_go(keep=False)
-                    warnings.warn(
-                        f"{error}\nA new server takes its place.", RuntimeWarning, stacklevel=4
-                    )
-            self._let_go(keep=False)
+                    self._warn(str(error))
             server = self._server = self._pool.acquire(self)
             return server.ask(name, *words, blob=blob)
         except EngineError:

@@ -47,6 +47,13 @@ def arrange(
 ) -> None:
     """Put nodes (absolute x, y, z) and an inventory into the present state, and the body there."""
     state, names, content, cells, ground = parts(task.snapshot())
+    # Nothing to be looked for but what the scene holds.
+    for other in [*names]:
+        if other.endswith("tree") or other.startswith("default:stone_with"):
+            plain = "air" if other.endswith("tree") else "default:stone"
+            if plain not in names:
+                names.append(plain)
+            cells[cells == names.index(other)] = names.index(plain)
     for (x, y, z), name in (nodes or {}).items():
         if name not in names:
             names.append(name)
