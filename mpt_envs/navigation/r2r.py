@@ -208,13 +208,14 @@ def r2r_source(
     """An `R2RSource`; the same one for the same arguments and unchanged files, within a process."""
     names = (scans,) if isinstance(scans, str) else None if scans is None else tuple(scans)
     folder = data_folder(data)
-    place = graph_folder(folder, graphs)
-    return _shared(str(folder), split, names, str(place), _state_of(folder, place))
+    place = None if graphs is None else str(graphs)
+    state = _state_of(folder, *([] if place is None else [Path(place).expanduser()]))
+    return _shared(str(folder), split, names, place, state)
 
 
 @functools.lru_cache(maxsize=8)
 def _shared(
-    data: str, split: str, scans: tuple[str, ...] | None, graphs: str, state: Any
+    data: str, split: str, scans: tuple[str, ...] | None, graphs: str | None, state: Any
 ) -> R2RSource:
     return R2RSource(data, split, scans, graphs)
 

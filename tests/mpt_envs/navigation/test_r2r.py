@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import copy
 import pickle
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import mpt_envs
 from mpt_envs.navigation import r2r
 from mpt_envs.navigation.episodes import EpisodeDataError
 from mpt_envs.navigation.r2r import R2RSource, r2r_source
 from mpt_envs.navigation.sources import EpisodeSource
+from mpt_envs.testing import TaskContractTests, VectorContractTests
 from tests.mpt_envs.navigation.r2r_data import (
     DATA,
+    NODES,
     ROUTES,
     episode,
     graph,
@@ -23,6 +28,13 @@ from tests.mpt_envs.navigation.r2r_data import (
     write_house,
     write_json,
 )
+from wrappers.errors import SnapshotError
+from wrappers.task import TurnTask
+from wrappers.vector import VectorGame
+
+R2R = "navigation/r2r-v0"
+FOLDER = tempfile.TemporaryDirectory(prefix="house")
+HOUSE = write_house(Path(FOLDER.name))
 
 
 @pytest.fixture
@@ -146,3 +158,105 @@ def test_every_real_episode_starts_and_ends_where_one_can_stand_and_has_a_way() 
     assert np.mean(np.abs(np.array(ratios) - 1)) < 0.035
     assert np.percentile(ratios, 1) > 0.85
     assert np.percentile(ratios, 99) < 1.15
+
+
+# -- the task ------------------------------------------------------------------------------------
+
+
+class TestHouseContract(TaskContractTests):
+    """Every rule of a task, in the small house."""
+
+    seeds = (0, 1)
+    snapshot_pairs = 6
+    pettingzoo_cycles = 40
+
+    def make_task(self) -> TurnTask:
+        return mpt_envs.make_task(R2R, data=HOUSE)
+
+
+class TestHouseVectorContract(VectorContractTests):
+    """The batch plays what the task plays."""
+
+    num_envs = 4
+    options: dict[str, Any] = {"data": HOUSE}  # noqa: RUF012
+
+    def make_native(self, num_envs: int) -> VectorGame:
+        return mpt_envs.make(
+            R2R, api="vector", num_envs=num_envs, vectorization="native", **self.options
+        )
+
+    def make_lockstep(self, num_envs: int) -> VectorGame:
+        return mpt_envs.make(
+            R2R, api="vector", num_envs=num_envs, vectorization="lockstep", **self.options
+        )
+
+
+@needs_r2r
+class TestRealContract(TaskContractTests):
+    """Every rule of a task, in real buildings."""
+
+    seeds = (0,)
+    snapshot_pairs = 4
+    pettingzoo_cycles = 0
+
+    def make_task(self) -> TurnTask:
+        return mpt_envs.make_task(R2R, data=DATA, scans=["zsNo4HB9uLZ", "oLBMNvg9in8"])
+
+
+@needs_r2r
+class TestRealVectorContract(TestHouseVectorContract):
+    """The batch in real buildings."""
+
+    options: dict[str, Any] = {"data": DATA, "scans": ["TbHJrupSAjP"]}  # noqa: RUF012
+
+
+def test_episodes_by_id(house: Path) -> None:
+    task = mpt_envs.make_task(R2R, backend="connectivity", data=house)
+    for name, (nodes, degrees, text) in ROUTES.items():
+        task.reset(5, options={"episode": name})
+        assert task.world.episode.id == name
+        assert text in task.prompt("mover_0", "bid")
+        assert task.world.episode.start[[0, 2]].tolist() == [NODES[nodes[0]][0], NODES[nodes[0]][2]]
+        assert np.degrees(task.world.episode.heading) == pytest.approx(degrees)
+        # A snapshot takes the episode along.
+        other = mpt_envs.make_task(R2R, data=house)
+        other.reset(1)
+        other.restore(task.snapshot())
+        assert other.world.episode.id == name
+    with pytest.raises(ValueError, match="no episode 'x'"):
+        task.reset(0, options={"episode": "x"})
+    env = mpt_envs.make(R2R, data=house)
+    env.reset(seed=0, options={"episode": 9})
+    assert env.unwrapped.task.world.episode.id == "9"
+
+
+def test_the_seed_chooses_among_all_episodes(house: Path) -> None:
+    task = mpt_envs.make_task(R2R, data=house)
+    seen = []
+    for episode_number in range(30):
+        task.reset(3, episode_number)
+        seen.append(task.world.episode.id)
+    assert set(seen) == set(ROUTES)
+    task.reset(3, 7)
+    assert task.world.episode.id == seen[7]
+
+
+def test_snapshots_stay_with_their_files(house: Path) -> None:
+    task = mpt_envs.make_task(R2R, data=house)
+    task.reset(0)
+    snapshot = task.snapshot()
+    write_json(house / "val_unseen.json.gz", {"episodes": [episode("1"), episode("9")]})
+    with pytest.raises(SnapshotError, match="other episodes"):
+        mpt_envs.make_task(R2R, data=house).restore(snapshot)
+
+
+def test_mistakes_of_a_user_are_explained(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MPT_R2R_DATA", raising=False)
+    with pytest.raises(EpisodeDataError, match="set the environment variable MPT_R2R_DATA"):
+        mpt_envs.make(R2R)
+    with pytest.raises(ValueError, match="no episode is in the scene 'castle'"):
+        mpt_envs.make(R2R, data=house, scans="castle")
+    with pytest.raises(TypeError, match="dta"):
+        mpt_envs.make(R2R, dta=house)
+    monkeypatch.setenv("MPT_R2R_DATA", str(house))
+    assert mpt_envs.make_task(R2R).task_id == R2R
