@@ -204,8 +204,10 @@ class Encyclopedia:
             name = f"“{name}”"
         if not mention.noun:
             return name
-        return f"the {thing.noun_word} {name}" if thing.language == EN else (
-            f"{thing.noun_word} {name}"
+        return (
+            f"the {thing.noun_word} {name}"
+            if thing.language == EN
+            else (f"{thing.noun_word} {name}")
         )
 
     def _page(self, dice: Dice, thing: Thing) -> str:
@@ -215,8 +217,8 @@ class Encyclopedia:
         for relation, value in thing.facts.items():
             noun = RELATIONS[relation].noun if language == EN else RELATIONS[relation].noun_ko
             number = not RELATIONS[relation].object
-            what = str(value) if number else self._named(
-                self.things[value], thing.mentions[relation]
+            what = (
+                str(value) if number else self._named(self.things[value], thing.mentions[relation])
             )
             fact = dice.pick(FACTS[language]).format(s=thing.name, n=noun, o=what)
             group = [fact]

@@ -96,8 +96,11 @@ def _at_evidence(s, t, question, hop, kind):
     if slot >= 0 and not tried and _legal(s, FINDER, FIND + slot):
         return FINDER, FIND + slot
     # Scrolling goes the way of the fact.
-    if kind != PAGE_FIND and s[N_ITEMS] > 0 and _legal(s, OPENER, SCROLL_UP) and (
-        t.men_line[target] < t.men_line[s[ITEM_MENTION]]
+    if (
+        kind != PAGE_FIND
+        and s[N_ITEMS] > 0
+        and _legal(s, OPENER, SCROLL_UP)
+        and (t.men_line[target] < t.men_line[s[ITEM_MENTION]])
     ):
         return OPENER, SCROLL_UP
     if _legal(s, OPENER, SCROLL_DOWN):

@@ -80,9 +80,7 @@ def parts_of(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[
 
 
 @lru_cache(maxsize=4)
-def generated(
-    key: int = KEY, sizes: tuple[int, int] = SIZES, count: int = QUESTIONS
-) -> Source:
+def generated(key: int = KEY, sizes: tuple[int, int] = SIZES, count: int = QUESTIONS) -> Source:
     """The generated encyclopaedia and its questions; one object for all environments.
 
     Args:
@@ -135,9 +133,7 @@ def generate(encyclopedia: Encyclopedia, library: Library, count: int) -> list[D
                 fresh.append(made)
         kept += solvable(library, fresh)
     kept = kept[:count]
-    return [
-        Draft(d.question._replace(qid=f"q{i:06d}"), d.chain) for i, d in enumerate(kept)
-    ]
+    return [Draft(d.question._replace(qid=f"q{i:06d}"), d.chain) for i, d in enumerate(kept)]
 
 
 def hash_of(encyclopedia: Encyclopedia) -> int:
@@ -148,9 +144,7 @@ def hash_of(encyclopedia: Encyclopedia) -> int:
 def solvable(library: Library, drafts: list[Draft]) -> list[Draft]:
     """Those of the questions that the expert answers through the tools in time."""
     # Numbers may repeat between batches of drafts, ids within a set may not.
-    numbered = [
-        Draft(d.question._replace(qid=f"d{i}"), d.chain) for i, d in enumerate(drafts)
-    ]
+    numbered = [Draft(d.question._replace(qid=f"d{i}"), d.chain) for i, d in enumerate(drafts)]
     questions = QuestionSet(
         library, [d.question for d in numbered], {d.question.qid: d.chain for d in numbered}
     )

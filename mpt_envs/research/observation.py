@@ -81,8 +81,6 @@ FEATURE_NAMES: Final = (
 )
 
 
-
-
 @kernel
 def _shared(first, low, high, second, begin, end):
     """How many numbers two sorted runs share; -1 ends the second."""
@@ -197,8 +195,10 @@ def write_observation(s, rows, t, out):
             # A find since this document came into view.
             page = top
             while page >= 0 and s[KIND + page] != PAGE_SEARCH:
-                if s[KIND + page] == PAGE_FIND and s[REF + page] == k and (
-                    s[REF + s[PARENT + page]] == document
+                if (
+                    s[KIND + page] == PAGE_FIND
+                    and s[REF + page] == k
+                    and (s[REF + s[PARENT + page]] == document)
                 ):
                     out[at + 5] = one
                 page -= 1

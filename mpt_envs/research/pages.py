@@ -18,9 +18,11 @@ WIDTH: Final = 80  # characters of a line
 MAX_NAME: Final = 100  # a longer run of words is no name
 
 _TOKEN: Final = re.compile(r"\[([^\[\]\n]{1,300})\]\((\S{1,2000}?)\)(\S*)|\S+")
-_CONTROL: Final = re.compile(r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\ufeff]")
+_CONTROL: Final = re.compile(
+    r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\ufeff]"
+)
 _NUMBER: Final = re.compile(r"^[^\w]*(\d[\d,.]*\d|\d)[^\w]*$|^(\d{1,9})(?=[\uac00-\ud7a3])")
-_OPEN, _CLOSE = "\"“‘「『«", "\"”’」』»"
+_OPEN, _CLOSE = '"“‘「『«', '"”’」』»'
 _SENTENCE_END: Final = (".", "!", "?", "。", ".”", ".’", '."', ".)")
 _SMALL: Final = frozenset(("of", "the", "de", "da", "von", "van", "and", "in", "for"))
 _ABBREVIATION: Final = re.compile(r"^\W*(?:[A-Z]|Mr|Mrs|Dr|St|Jr|Sr|vs|No)\.$")
@@ -172,8 +174,11 @@ class _Builder:
             rest = word[start + 1 :]
         end = next((i for i, c in enumerate(rest) if c in _CLOSE and (i or c != '"')), -1)
         # An apostrophe within a word does not close.
-        if end >= 0 and rest[end] == "’" and rest[end + 1 : end + 2].isascii() and (
-            rest[end + 1 : end + 2].isalpha()
+        if (
+            end >= 0
+            and rest[end] == "’"
+            and rest[end + 1 : end + 2].isascii()
+            and (rest[end + 1 : end + 2].isalpha())
         ):
             end = -1
         if end < 0:

@@ -90,7 +90,11 @@ def stem(word: str) -> str:
         return word
     word = word.lower()
     for ending in ("ing", "ed", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 5 and not word.endswith(_NOT_PLURAL):
+        if (
+            word.endswith(ending)
+            and len(word) - len(ending) >= 5
+            and not word.endswith(_NOT_PLURAL)
+        ):
             return word[: -len(ending)]
     return word
 
@@ -311,9 +315,7 @@ class Draft(NamedTuple):
     chain: list[list[str]]
 
 
-def draft(
-    encyclopedia: Encyclopedia, library: Library, dice: Dice, number: int
-) -> Draft | None:
+def draft(encyclopedia: Encyclopedia, library: Library, dice: Dice, number: int) -> Draft | None:
     """Draw a question; None if what was drawn has no single answer that can be reached.
 
     Checked here, by names alone: the thing that the question starts with and every thing that a

@@ -458,9 +458,7 @@ def _open(s, rows, t, action):
         )
     step = WINDOW if action == SCROLL_DOWN else -WINDOW
     loc = max(0, s[LOC + top] + step)
-    return open_document(
-        s, rows, t, s[REF + top], loc, WINDOW, s[PARENT + top], s[CONTEXT + top]
-    )
+    return open_document(s, rows, t, s[REF + top], loc, WINDOW, s[PARENT + top], s[CONTEXT + top])
 
 
 @kernel

@@ -202,9 +202,7 @@ def _check(record: NDArray[np.int32], questions: QuestionSet, texts: list[str]) 
     for field in (KIND, REF, LOC, LINES, PARENT, CONTEXT, PASSED):
         _require(not any(s[field + top + 1 : field + STACK]), "pages that are not there")
     answered = s[ANSWERED]
-    _require(
-        answered == NO_ANSWER or 0 <= answered < names or answered in texts_at, "its answer"
-    )
+    _require(answered == NO_ANSWER or 0 <= answered < names or answered in texts_at, "its answer")
     _require((answered == NO_ANSWER) == (s[DONE] == 0), "its answer")
     _require(-1 <= s[ANSWER_CURSOR] <= top and -1 <= s[ANSWER_LINE], "its citation")
     _require(0 <= s[SCORE] <= 1000, "its score")

@@ -73,7 +73,7 @@ class ResearchTask(TurnTask):
         self.judge: Callable[[str, str, tuple[str, ...]], bool] | None = None
         self.task_id = task_id(source) + (":free" if free_form else "")
         self._role = {name: role for role, name in enumerate(self.possible_agents)}
-        own = ((TOOL_CALL,) if free_form else ())
+        own = (TOOL_CALL,) if free_form else ()
         self._names = tuple((*names, *own) for names in ACTIONS)
         self.record = new_records(1)[0]
         self.rows = np.full(STACK, -1, np.int32)
