@@ -32,6 +32,9 @@ SPLITS: Final = ("train", "val_seen", "val_unseen")
 DATA_VARIABLE: Final = "MPT_R2R_DATA"
 """Environment variable that names the folder of the files where no keyword does."""
 
+SPLIT_VARIABLE: Final = "MPT_R2R_SPLIT"
+"""Environment variable that names the split where no keyword does; without it "val_unseen"."""
+
 HOW_TO_GET: Final = (
     "Get R2R_VLNCE_v1-3 (or its _preprocessed form) as the README of jacobkrantz/VLN-CE on GitHub "
     f"describes, unpack it, and pass data=FOLDER or set the environment variable {DATA_VARIABLE}."
@@ -94,6 +97,19 @@ def data_folder(data: str | os.PathLike[str] | None) -> Path:
         source = f"data={data!r}" if data is not None else f"{DATA_VARIABLE}={named!r}"
         raise EpisodeDataError(f"{source} is not a folder. {HOW_TO_GET}")
     return path
+
+
+def chosen_split(split: str | None) -> str:
+    """The split: the keyword's, or the environment variable's, or "val_unseen".
+
+    Raises:
+        ValueError: there is no such split.
+    """
+    named = os.environ.get(SPLIT_VARIABLE) or "val_unseen" if split is None else split
+    if named not in SPLITS:
+        source = "split" if split is not None else SPLIT_VARIABLE
+        raise ValueError(f"{source} must be one of {', '.join(SPLITS)}; got {named!r}")
+    return named
 
 
 def find_file(folder: Path, places: Iterable[str]) -> Path | None:
@@ -209,19 +225,18 @@ def _episode(raw: Mapping[str, Any], truth: Mapping[str, Any]) -> R2REpisode:
     )
 
 
-def load_split(data: str | os.PathLike[str] | None, split: str) -> tuple[R2REpisode, ...]:
+def load_split(data: str | os.PathLike[str] | None, split: str | None) -> tuple[R2REpisode, ...]:
     """All episodes of a split, in the file's order.
 
     Args:
         data: folder of the files; None takes the environment variable's.
-        split: one of `SPLITS`.
+        split: one of `SPLITS`; None takes the environment variable's, or "val_unseen".
 
     Raises:
         ValueError: there is no such split.
         EpisodeDataError: a file is missing, damaged, or not what it should be.
     """
-    if split not in SPLITS:
-        raise ValueError(f"split must be one of {', '.join(SPLITS)}; got {split!r}")
+    split = chosen_split(split)
     folder = data_folder(data)
     path = _split_file(folder, split, "", "episodes")
     truth_path = _split_file(folder, split, "_gt", "ground truth")

@@ -24,7 +24,13 @@ from numpy.typing import NDArray
 from mpt_envs.navigation import layout as at
 from mpt_envs.navigation import rules
 from mpt_envs.navigation.batch import expert_rows, observe_rows
-from mpt_envs.navigation.episodes import EpisodeSet, R2REpisode, data_folder, load_split
+from mpt_envs.navigation.episodes import (
+    EpisodeSet,
+    R2REpisode,
+    chosen_split,
+    data_folder,
+    load_split,
+)
 from mpt_envs.navigation.facts import (
     MAX_STEPS,
     MOVER,
@@ -86,11 +92,12 @@ class HabitatSource:
     def __init__(
         self,
         data: str | os.PathLike[str] | None = None,
-        split: str = "val_unseen",
+        split: str | None = None,
         scans: str | Iterable[str] | None = None,
         scenes: str | os.PathLike[str] | None = None,
     ) -> None:
         folder = data_folder(data)
+        split = chosen_split(split)
         self.episodes = EpisodeSet(load_split(folder, split), scans)
         self._body = Body(scenes)
         self._arguments = (
@@ -416,7 +423,7 @@ def _fits(record: NDArray[np.uint8], pose: bytes) -> bool:
 def make_task(
     *,
     data: str | os.PathLike[str] | None = None,
-    split: str = "val_unseen",
+    split: str | None = None,
     scans: str | Iterable[str] | None = None,
     scenes: str | os.PathLike[str] | None = None,
     resolution: tuple[int, int] | None = None,

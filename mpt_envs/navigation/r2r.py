@@ -24,6 +24,7 @@ from mpt_envs.navigation.episodes import (
     EpisodeDataError,
     EpisodeSet,
     R2REpisode,
+    chosen_split,
     data_folder,
     load_split,
 )
@@ -63,7 +64,8 @@ class R2RSource:
 
     Args:
         data: folder of the episodes; None takes the environment variable's (`episodes`).
-        split: "train", "val_seen" or "val_unseen".
+        split: "train", "val_seen" or "val_unseen"; None takes the environment variable
+            MPT_R2R_SPLIT, or "val_unseen".
         scans: names of the scenes to keep; None keeps all.
         graphs: folder of the connectivity graphs; None: ``graphs/`` in the folder of the episodes.
 
@@ -80,11 +82,12 @@ class R2RSource:
     def __init__(
         self,
         data: str | os.PathLike[str] | None = None,
-        split: str = "val_unseen",
+        split: str | None = None,
         scans: Iterable[str] | None = None,
         graphs: str | os.PathLike[str] | None = None,
     ) -> None:
         folder = data_folder(data)
+        split = chosen_split(split)
         everything = load_split(folder, split)
         self.episodes = EpisodeSet(everything, scans)
         place = graph_folder(folder, graphs)
@@ -201,7 +204,7 @@ def _digest(
 
 def r2r_source(
     data: str | os.PathLike[str] | None = None,
-    split: str = "val_unseen",
+    split: str | None = None,
     scans: str | Iterable[str] | None = None,
     graphs: str | os.PathLike[str] | None = None,
 ) -> R2RSource:
@@ -210,7 +213,7 @@ def r2r_source(
     folder = data_folder(data)
     place = None if graphs is None else str(graphs)
     state = _state_of(folder, *([] if place is None else [Path(place).expanduser()]))
-    return _shared(str(folder), split, names, place, state)
+    return _shared(str(folder), chosen_split(split), names, place, state)
 
 
 @functools.lru_cache(maxsize=8)
@@ -233,7 +236,7 @@ def _state_of(*folders: Path) -> tuple[tuple[str, int, int], ...]:
 def make_task(
     *,
     data: str | os.PathLike[str] | None = None,
-    split: str = "val_unseen",
+    split: str | None = None,
     scans: str | Iterable[str] | None = None,
     graphs: str | os.PathLike[str] | None = None,
 ) -> NavigationTask:
@@ -241,7 +244,8 @@ def make_task(
 
     Args:
         data: folder of the episodes; None takes the environment variable MPT_R2R_DATA.
-        split: "train", "val_seen" or "val_unseen".
+        split: "train", "val_seen" or "val_unseen"; None takes the environment variable
+            MPT_R2R_SPLIT, or "val_unseen".
         scans: names of the scenes to keep; None keeps all.
         graphs: folder of the connectivity graphs; None: ``graphs/`` in the folder of the episodes.
     """
@@ -254,7 +258,7 @@ def make_batch(
     num_envs: int,
     *,
     data: str | os.PathLike[str] | None = None,
-    split: str = "val_unseen",
+    split: str | None = None,
     scans: str | Iterable[str] | None = None,
     graphs: str | os.PathLike[str] | None = None,
 ) -> NavigationBatch:

@@ -260,3 +260,12 @@ def test_mistakes_of_a_user_are_explained(house: Path, monkeypatch: pytest.Monke
         mpt_envs.make(R2R, dta=house)
     monkeypatch.setenv("MPT_R2R_DATA", str(house))
     assert mpt_envs.make_task(R2R).task_id == R2R
+    monkeypatch.setenv("MPT_R2R_SPLIT", "train")
+    with pytest.raises(EpisodeDataError, match="no episodes of the split 'train'"):
+        mpt_envs.make(R2R)
+    write_house(house, "train")
+    assert r2r_source().split == "train"
+    assert r2r_source(split="val_unseen").split == "val_unseen"
+    monkeypatch.setenv("MPT_R2R_SPLIT", "everything")
+    with pytest.raises(ValueError, match="MPT_R2R_SPLIT must be one of train, val_seen"):
+        mpt_envs.make(R2R)
