@@ -153,13 +153,13 @@ def compare_geodesics(source: R2RSource, keys: Iterable[int]) -> dict[str, float
 
 def run_r2r(config: OracleConfig) -> Report:
     """Play the episodes of a split of R2R-CE."""
-    options = {
+    options: dict[str, Any] = {
         "data": config.data,
         "split": config.split,
         "scans": config.scans or None,
         "graphs": config.graphs,
     }
-    source = r2r_source(**options)  # type: ignore[arg-type]
+    source = r2r_source(**options)
     count = min(config.episodes or len(source), len(source))
     keys = [int(k) for k in np.linspace(0, len(source) - 1, count).round()]
     task = mpt_envs.make_task(R2R, **options)
