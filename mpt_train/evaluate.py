@@ -151,6 +151,8 @@ def evaluate_run(
     worlds: int | None = None,
     repeats: int | None = None,
     backend: str | None = None,
+    engine: str | None = None,
+    engine_model: str | None = None,
 ) -> Evaluation:
     """Evaluate a run, by default as it was trained.
 
@@ -160,14 +162,58 @@ def evaluate_run(
         checkpoint: "final" or "cold_start".
         worlds, repeats: None takes the run's own evaluation settings.
         backend: play in another backend of the domain.
+        engine: let a server's models answer instead of the run's agents (`language.engine`).
+        engine_model: name of the model there.
     """
     config = RunFolder.existing(folder).read_config()
+    if engine is not None:
+        return evaluate_server(
+            config, engine, engine_model, coordination, worlds=worlds, repeats=repeats
+        )
     if backend is not None:
         config = dataclasses.replace(config, env=dataclasses.replace(config.env, backend=backend))
     game = build_game(config, worlds or config.eval.worlds)
     agents = load_agents(folder, game, config, checkpoint)
     strategy = swap_coordination(agents, config, coordination)
     return evaluate(game, agents.policy, strategy, repeats or config.eval.repeats)
+
+
+def evaluate_server(
+    config: TrainConfig,
+    engine: str,
+    engine_model: str | None = None,
+    coordination: str | None = None,
+    *,
+    worlds: int | None = None,
+    repeats: int | None = None,
+) -> Evaluation:
+    """Evaluate the models that a server offers (`mpt_train.language.endpoint`).
+
+    Args:
+        config: task and game.
+        engine: address of the server.
+        engine_model: name of the model there; None: as the configuration says.
+        coordination: None takes the configuration's own.
+        worlds, repeats: None takes the configuration's own.
+    """
+    language = dataclasses.replace(
+        config.language,
+        engine=engine,
+        engine_model=config.language.engine_model if engine_model is None else engine_model,
+    )
+    action = dataclasses.replace(config.action, baseline="agent")
+    config = dataclasses.replace(
+        config,
+        policy="language",
+        language=language,
+        action=action,
+        coordination=coordination or config.coordination,
+    )
+    game = build_game(config, worlds or config.eval.worlds)
+    agents = build_agents(config, game)
+    if agents.coordination.module is not None:
+        raise ValueError(f"{config.coordination!r} has parameters that no server has")
+    return evaluate(game, agents.policy, agents.coordination, repeats or config.eval.repeats)
 
 
 def swap_coordination(agents: Agents, config: TrainConfig, name: str | None) -> Coordination:

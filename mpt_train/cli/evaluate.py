@@ -30,6 +30,7 @@ DESCRIPTION = description(
       mpt eval runs/mine --coordination round-robin     the same action policies, other bids
       mpt eval runs/mine --checkpoint cold_start        before reinforcement learning
       mpt eval runs/mine --worlds 1000 --json > evaluation.json
+      mpt eval crafting/torch-v0 --engine http://localhost:8000/v1 --engine-model NAME --worlds 8
     """
 )
 
@@ -50,6 +51,11 @@ class Arguments:
     """Evaluations of each world; None: as in the run's configuration."""
     backend: str | None = None
     """Play in another backend of the domain; None: the run's."""
+    engine: str | None = None
+    """Address of an OpenAI-compatible server, such as http://localhost:8000/v1, whose models answer
+    instead of the run's agents. RUN may be a task's id then."""
+    engine_model: str | None = None
+    """Name of the model on the server; "{agent}" and "{role}" in it are replaced."""
     as_json: Annotated[tyro.conf.FlagCreatePairsOff[bool], tyro.conf.arg(name="json")] = False
     """Print everything as JSON instead of a table."""
 
@@ -62,10 +68,24 @@ def main(arguments: Sequence[str], prog: str = "mpt eval") -> int:
         with usage_errors():
             if value is not None and value < 1:
                 raise ValueError(f"--{name} must be at least 1, got {value}")
-    from mpt_train.evaluate import evaluate_run
-    from mpt_train.plain import to_plain
+    from mpt_train.config import TrainConfig
+    from mpt_train.evaluate import evaluate_run, evaluate_server
     from mpt_train.run_folder import RunFolder
 
+    if parsed.engine is not None and not parsed.run.is_dir():
+        from mpt_envs import spec
+
+        config = TrainConfig(task=spec(str(parsed.run)).id, method=parsed.engine_model or "server")
+        with usage_errors():
+            evaluation = evaluate_server(
+                config,
+                parsed.engine,
+                parsed.engine_model,
+                parsed.coordination,
+                worlds=parsed.worlds,
+                repeats=parsed.repeats,
+            )
+        return _show(parsed, config, evaluation)
     config = RunFolder.existing(parsed.run).read_config()
     with usage_errors():
         evaluation = evaluate_run(
@@ -75,7 +95,16 @@ def main(arguments: Sequence[str], prog: str = "mpt eval") -> int:
             worlds=parsed.worlds,
             repeats=parsed.repeats,
             backend=parsed.backend,
+            engine=parsed.engine,
+            engine_model=parsed.engine_model,
         )
+    return _show(parsed, config, evaluation)
+
+
+def _show(parsed: Arguments, config: TrainConfig, evaluation: Evaluation) -> int:
+    """Print an evaluation."""
+    from mpt_train.plain import to_plain
+
     if parsed.as_json:
         json.dump(to_plain(evaluation.to_json()), sys.stdout, indent=1)
         print()

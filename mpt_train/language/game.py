@@ -8,6 +8,7 @@ nothing.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from wrappers.task import ParseError
 from wrappers.text import TextView
 from wrappers.vector import LockstepVectorGame, VectorResult
 
+_MAX_OBJECT = 400
 UNREAD = -1
 """The action of a winner whose answer cannot be read: a wasted turn, counted as illegal."""
 
@@ -107,9 +109,27 @@ class TextVectorGame(LockstepVectorGame):
     def read(self, row: int, agent: int, text: str) -> int | ParseError:
         """An answer as a bid level in the bid phase, else as one of the agent's actions."""
         choice = self.views[row].read(self.possible_agents[agent], text)
-        if isinstance(choice, ParseError) or self.views[row].phase == "bid":
+        if self.views[row].phase == "bid":
             return choice
+        if isinstance(choice, ParseError):
+            return self._named(row, agent, text, choice)
         return choice - self._num_levels
+
+    def _named(self, row: int, agent: int, text: str, error: ParseError) -> int | ParseError:
+        """The action that a JSON object names exactly, for tasks that read names only."""
+        body = text.rpartition("</think>")[2].strip()
+        if len(body) > _MAX_OBJECT or not body.startswith("{"):
+            return error
+        try:
+            name = json.loads(body).get("action")
+        except (ValueError, AttributeError, RecursionError):
+            return error
+        names = self.action_names[agent]
+        if not isinstance(name, str) or name not in names:
+            return error
+        index = names.index(name)
+        mask = self.envs[row].task.action_mask(self.possible_agents[agent])
+        return index if mask[index] else error
 
     # -- playing -----------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,26 +12,24 @@ from torch import Tensor
 
 from mpt_train.flops import FlopCounter
 from mpt_train.language import cold_start, learning
-from mpt_train.language.answers import bid_options, option_text
+from mpt_train.language.asking import AskingPolicy, Question
 from mpt_train.language.chat import Chat, Tokens, common_prefix
 from mpt_train.language.config import LanguageConfig
 from mpt_train.language.decoding import Session, Work, sample, score_options
-from mpt_train.language.errors import UnreadAnswerError
-from mpt_train.language.game import UNREAD, TextVectorGame
+from mpt_train.language.game import TextVectorGame
 from mpt_train.language.models import load
-from mpt_train.language.transcript import Answer, Key, Transcript
+from mpt_train.language.transcript import Answer, Key
 from mpt_train.language.voices import Voices
 from mpt_train.policy import sample_rows
-from mpt_train.text_policy import TextPolicy
 from wrappers.bid_text import read_bid
-from wrappers.rng import STREAM_POLICY_ACTION, STREAM_POLICY_BID, STREAM_RESAMPLE
+from wrappers.rng import STREAM_RESAMPLE
 from wrappers.task import ParseError
 
 if TYPE_CHECKING:
     from mpt_train.branches import Pairs
     from mpt_train.cold_start import Demonstrations
     from mpt_train.config import BidLearning, ColdStartConfig, TrainConfig
-    from mpt_train.rollout import Batch, TurnContext
+    from mpt_train.rollout import Batch
     from wrappers.vector import VectorGame
 
 _STRIDE = 4096
@@ -40,29 +37,7 @@ _STRIDE = 4096
 _AGENTS = 64
 
 
-@dataclass
-class Question:
-    """What one agent is asked in one world.
-
-    Attributes:
-        world: of the game.
-        agent: index.
-        key, turn: for the noise.
-        prompt: token ids.
-        picture: shown besides, or None.
-        options: token ids of the answers to choose from; empty: any text.
-    """
-
-    world: int
-    agent: int
-    key: int
-    turn: int
-    prompt: Tokens
-    picture: NDArray[np.uint8] | None = None
-    options: tuple[Tokens, ...] = ()
-
-
-class LanguagePolicy(TextPolicy):
+class LanguagePolicy(AskingPolicy):
     """A language model per agent: adapters on one base, or separate models.
 
     Args:
@@ -78,158 +53,44 @@ class LanguagePolicy(TextPolicy):
     def __init__(
         self, game: TextVectorGame, config: LanguageConfig, voices: Voices, bids: bool
     ) -> None:
-        super().__init__()
-        self.observation_size = max(game.observation_sizes)
-        self.action_counts = game.action_counts
-        self.num_agents = game.num_agents
-        self.num_actions = max(game.action_counts)
-        self.num_levels = len(game.bid_levels) if bids else 0
-        self.config = config
+        super().__init__(game, config, bids)
         self.voices = voices
         self.agents = voices.agents
         if voices.reference is not None:
             self.reference = voices.reference
         loaded = voices.loaded
         self.chat = Chat(loaded.tokenizer, _stop_of(loaded), config.max_prompt_tokens)
-        self.systems = [
-            game.profile(agent) if config.profile else "" for agent in range(game.num_agents)
-        ]
-        self.levels = tuple(float(x) for x in game.bid_levels)
-        self._bid_options = tuple(
-            self.chat.encode_answer(text) for text in bid_options(self.levels, config.answers)
-        )
+        self._options: dict[str, Tokens] = {}
         self._prefixes: dict[tuple[int, ...], tuple[tuple[int, ...], Session]] = {}
         self._shared: dict[int, Tokens] = {}
         # Sessions of the running turn's bids, by (world, agent): where to find them.
         self._bid_sessions: dict[tuple[int, int], tuple[Session, int]] = {}
 
-    # -- asking ------------------------------------------------------------------------------
-
-    def new_transcript(self) -> Transcript:
-        """An empty one."""
-        self._bid_sessions = {}
-        return Transcript()
-
-    def users(self, game: TextVectorGame, world: int, agent: int) -> list[str]:
-        """Forms of the user message, from the one with the longest history to that with none."""
-        text = game.prompt(world, agent)
-        past = game.history[world][-self.config.history :] if self.config.history else ()
-        forms = []
-        for start in range(len(past)):
-            lines = "\n".join(told.line() for told in past[start:])
-            forms.append(f"What happened:\n{lines}\n\n{text}")
-        return [*forms, text]
+    # -- prompts -----------------------------------------------------------------------------
 
     def question(
         self, game: TextVectorGame, world: int, agent: int, key: int, turn: int, phase: str
     ) -> Question:
-        """What an agent is asked now."""
-        picture = game.picture(world) if self.config.pictures else None
-        prompt = self.chat.encode(
-            self.systems[agent], self.users(game, world, agent), self.picture_tokens(picture)
+        """What an agent is asked now, in words and in tokens."""
+        asked = super().question(game, world, agent, key, turn, phase)
+        asked.prompt = self.chat.encode(
+            asked.system, asked.users, self.picture_tokens(asked.picture)
         )
-        options: tuple[Tokens, ...] = ()
-        if self.config.decoding == "choice":
-            if phase == "bid":
-                options = self._bid_options
-            else:
-                name = game.possible_agents[agent]
-                options = tuple(
-                    self.chat.encode_answer(option_text(action, self.config.answers))
-                    for action in game.envs[world].task.legal_action_names(name)
-                )
-        return Question(world, agent, key, turn, prompt, picture, options)
+        asked.options = tuple(self._option(text) for text in asked.choices)
+        return asked
+
+    def _option(self, text: str) -> Tokens:
+        if text not in self._options:
+            self._options[text] = self.chat.encode_answer(text)
+        return self._options[text]
 
     def picture_tokens(self, picture: NDArray[np.uint8] | None) -> Tokens | None:
         """The tokens that stand for a picture in a prompt; None without one."""
         reader = self.voices.loaded.pictures
         return None if picture is None or reader is None else reader.tokens(picture)
 
-    def bids(self, context: TurnContext) -> NDArray[np.int64]:
-        """Ask every present agent of every world for its bid."""
-        game, rows = _text_game(context)
+    def _forget_turn(self) -> None:
         self._bid_sessions = {}
-        asked = [(int(i), int(a)) for i, a in np.argwhere(context.present)]
-        questions = [
-            self.question(game, int(rows[i]), a, int(context.keys[i]), int(context.turns[i]), "bid")
-            for i, a in asked
-        ]
-        answers = self._ask(context, questions, "bid", STREAM_POLICY_BID)
-        levels = np.zeros(context.present.shape, np.int64)
-        for (i, a), answer in zip(asked, answers, strict=True):
-            levels[i, a] = max(answer.choice, 0)
-        return levels
-
-    def act(self, context: TurnContext, winners: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Ask the winners for their actions."""
-        game, rows = _text_game(context)
-        acting = np.flatnonzero(winners >= 0).tolist()
-        questions = [
-            self.question(
-                game,
-                int(rows[i]),
-                int(winners[i]),
-                int(context.keys[i]),
-                int(context.turns[i]),
-                "act",
-            )
-            for i in acting
-        ]
-        answers = self._ask(context, questions, "act", STREAM_POLICY_ACTION)
-        actions = np.full(len(winners), UNREAD, np.int64)
-        for i, answer in zip(acting, answers, strict=True):
-            actions[i] = answer.choice
-        self._bid_sessions = {}
-        return actions
-
-    def _ask(
-        self, context: TurnContext, questions: list[Question], phase: str, stream: np.uint64
-    ) -> list[Answer]:
-        """Answers to questions, read and written down; unread ones have the choice -1."""
-        answers = self._draw(questions, phase, stream, 0, context.counter, context.part)
-        waiting = list(range(len(questions)))
-        attempts = self.config.retries if self.config.unread == "retry" else 0
-        for attempt in range(attempts + 1):
-            if attempt:
-                again = self._draw(
-                    [questions[i] for i in waiting],
-                    phase,
-                    stream,
-                    attempt,
-                    context.counter,
-                    context.part,
-                )
-                for i, answer in zip(waiting, again, strict=True):
-                    answers[i] = answer
-            failed = []
-            for i in waiting:
-                if self._read(context, questions[i], answers[i]):
-                    failed.append(i)
-                    if attempt < attempts:
-                        context.transcript.count(phase, answers[i].error)
-            waiting = failed
-            if not waiting:
-                break
-        for question, answer in zip(questions, answers, strict=True):
-            key = Key(phase, question.key, question.turn, question.agent)
-            context.transcript.add(key, answer)
-        return answers
-
-    def _read(self, context: TurnContext, question: Question, answer: Answer) -> bool:
-        """Read an answer into its choice; whether that failed."""
-        game, _ = _text_game(context)
-        choice = game.read(question.world, question.agent, answer.text)
-        if not isinstance(choice, ParseError):
-            answer.choice = choice
-            return False
-        answer.error = choice.kind
-        if self.config.unread == "raise":
-            name = game.possible_agents[question.agent]
-            raise UnreadAnswerError(
-                f"{name} answered {answer.text[:200]!r} in turn {question.turn + 1}: "
-                f"{choice.message} ({choice.kind})"
-            )
-        return True
 
     # -- drawing -----------------------------------------------------------------------------
 
@@ -410,9 +271,9 @@ class LanguagePolicy(TextPolicy):
                     int(agent),
                     key.episode,
                     key.turn,
-                    answer.prompt,
-                    answer.picture,
-                    answer.options,
+                    picture=answer.picture,
+                    prompt=answer.prompt,
+                    options=answer.options,
                 )
             )
         self._bid_sessions = {}
@@ -481,7 +342,7 @@ class LanguagePolicy(TextPolicy):
         return cold_start.fit(self, demonstrations, game, config, seed, counter)
 
 
-def build_policy(config: TrainConfig, game: VectorGame) -> LanguagePolicy:
+def build_policy(config: TrainConfig, game: VectorGame) -> AskingPolicy:
     """The language models of a run.
 
     Args:
@@ -491,20 +352,18 @@ def build_policy(config: TrainConfig, game: VectorGame) -> LanguagePolicy:
     from mpt_train.language.texts import sample_texts
 
     assert isinstance(game, TextVectorGame)
+    bids = config.coordination == "learned"
+    if config.language.engine != "transformers":
+        from mpt_train.language.endpoint import EndpointPolicy
+
+        return EndpointPolicy(game, config.language, bids)
     seed = config.seed * 7919
     loaded = load(config.language, lambda: sample_texts(game, config.language), seed)
     voices = Voices(loaded, game.num_agents, config.language, seed + 1)
-    return LanguagePolicy(game, config.language, voices, config.coordination == "learned")
+    return LanguagePolicy(game, config.language, voices, bids)
 
 
 def _stop_of(loaded: Any) -> int:
     """The token that ends an answer in demonstrations."""
     own = loaded.tokenizer.eos_token_id
     return int(own) if own in loaded.stop else int(loaded.stop[0])
-
-
-def _text_game(context: TurnContext) -> tuple[TextVectorGame, NDArray[np.int64]]:
-    game, rows = context.game, context.rows
-    if not isinstance(game, TextVectorGame) or rows is None:
-        raise TypeError("language models play text games; see mpt_train.language.game")
-    return game, rows
