@@ -45,7 +45,8 @@ LEFT: Final = 1
 RIGHT: Final = 2
 AROUND: Final = 3
 AHEAD: Final = 4
-DIRECTIONS: Final = ("", "left", "right", "around", "ahead")
+END: Final = 5  # at the end of a hallway
+DIRECTIONS: Final = ("", "left", "right", "around", "ahead", "at the end")
 
 # --- columns of the array -------------------------------------------------------------------------
 K_KIND: Final = 0
@@ -63,7 +64,7 @@ class Clause(NamedTuple):
     Attributes:
         kind: one of the kinds above.
         turn: LEFT, RIGHT or AROUND (with kind TURN), else 0.
-        side: LEFT, RIGHT or AHEAD: where the door or thing is; 0: not said.
+        side: LEFT, RIGHT, AHEAD or END: where the door or thing is; 0: not said.
         ordinal: 1 for the first door, ...; 0: not said.
         room: index into facts.ROOMS; 0: none.
         thing: index into facts.THINGS; -1: none.

@@ -9,12 +9,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mpt_envs.navigation.clauses import Clause
 from mpt_envs.navigation.draws import Draws
 from mpt_envs.navigation.expert import expert_path
 from mpt_envs.navigation.facts import MAX_TURNS, STEP_ANGLE
-from mpt_envs.navigation.floorplan import build_house, build_scene
+from mpt_envs.navigation.floorplan import House, build_house, build_scene
 from mpt_envs.navigation.phrasing import instruction
-from mpt_envs.navigation.route import find_route
+from mpt_envs.navigation.route import Route, find_route
 from mpt_envs.navigation.sources import Episode, Scene
 from mpt_envs.navigation.space import pull
 from wrappers.rng import STREAM_DOMAIN
@@ -41,7 +42,8 @@ class Floorplans:
     def __init__(self) -> None:
         self._distances: tuple[Episode | None, NDArray[np.float32] | None] = (None, None)
 
-    def episode(self, key: int) -> tuple[Scene, Episode]:
+    def plan(self, key: int) -> tuple[House, Scene, Route, str, list[Clause]]:
+        """House, scene, route, instruction and its meaning of a key."""
         name = f"{key:016x}"
         for attempt in range(_MOST_HOUSES):
             house = build_house(key, attempt)
@@ -49,37 +51,33 @@ class Floorplans:
             for goal in range(_GOALS):
                 draws = Draws(key, STREAM_ROUTE, attempt * _GOALS + goal)
                 route = find_route(house, scene, draws)
-                if route is None:
-                    continue
-                words, _ = instruction(house, route, Draws(key, STREAM_WORDS))
-                heading = math.radians(route.heading * STEP_ANGLE)
-                start = np.array([route.start[0], 0.0, route.start[1]])
-                space = scene.space
-                way = expert_path(
-                    space.heights,
-                    space.frame,
-                    route.distances,
-                    start[0],
-                    0.0,
-                    start[2],
-                    heading,
-                    2 * MAX_TURNS,
-                )
-                episode = Episode(
-                    id=name,
-                    scene_id=name,
-                    start=start,
-                    heading=heading,
-                    goal=np.array([route.goal[0], 0.0, route.goal[1]]),
-                    radius=_RADIUS,
-                    reference_path=way,
-                    instruction=words,
-                    instruction_path=pull(space.heights, space.frame, route.path).copy(),
-                )
-                # Asked for next, and already known.
-                self._distances = (episode, route.distances)
-                return scene, episode
+                if route is not None:
+                    words, meant = instruction(house, route, Draws(key, STREAM_WORDS))
+                    return house, scene, route, words, meant
         raise RuntimeError(f"no route was found in {_MOST_HOUSES} houses of key {key}")
+
+    def episode(self, key: int) -> tuple[Scene, Episode]:
+        _, scene, route, words, _ = self.plan(key)
+        space = scene.space
+        heading = math.radians(route.heading * STEP_ANGLE)
+        x, z = route.start
+        way = expert_path(
+            space.heights, space.frame, route.distances, x, 0.0, z, heading, 2 * MAX_TURNS
+        )
+        episode = Episode(
+            id=scene.id,
+            scene_id=scene.id,
+            start=np.array([x, 0.0, z]),
+            heading=heading,
+            goal=np.array([route.goal[0], 0.0, route.goal[1]]),
+            radius=_RADIUS,
+            reference_path=way,
+            instruction=words,
+            instruction_path=pull(space.heights, space.frame, route.path).copy(),
+        )
+        # Asked for next, and already known.
+        self._distances = (episode, route.distances)
+        return scene, episode
 
     def distances(self, scene: Scene, episode: Episode) -> NDArray[np.float32]:
         known, distances = self._distances

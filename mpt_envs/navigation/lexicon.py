@@ -116,6 +116,7 @@ _SIDE: Final = re.compile(
     r"\b(?:on|to|at) (?:the |your )?(?:right hand |left hand )?(left|right)\b"
     r"|\b(?:the|your) (left|right)(?:most)? (?:door|doorway)\b|\b(left|right) side\b"
     r"|\b(straight ahead|ahead of you|in front of you|straight across)\b"
+    r"|\b(at the (?:far |very )?end)\b"
 )
 _ORDINAL: Final = re.compile(r"\b(first|second|third|1st|2nd|3rd)\b")
 _ORDINALS: Final = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3}
@@ -134,11 +135,7 @@ def parse_instruction(text: str) -> list[Clause]:
         if found and found[-1].kind == c.STOP:
             # After a stop nothing is to be done; what is said then describes the place.
             if found[-1].room == 0 and found[-1].thing < 0:
-                rooms, things = _nouns(piece)
-                things = [t for t in things if t != DOOR]
-                found[-1] = Clause(
-                    c.STOP, room=rooms[-1] if rooms else 0, thing=things[0] if things else -1
-                )
+                found[-1] = _stop(*_nouns(piece))
             continue
         _read(piece.strip(), found)
     if not found or found[-1].kind != c.STOP:
@@ -167,7 +164,7 @@ def _read(piece: str, found: list[Clause]) -> None:
         before = piece[: stop.start()].strip()
         if before and _MOVE.search(before):
             _read(before, found)
-        found.append(Clause(c.STOP, side=0, room=room, thing=thing))
+        found.append(_stop(*_nouns(piece[stop.start() :])))
         return
     around = _AROUND.search(piece)
     turn = _TURN.search(piece)
@@ -224,12 +221,18 @@ def _read(piece: str, found: list[Clause]) -> None:
         found.append(Clause(c.STRAIGHT, room=room))
 
 
+def _stop(rooms: list[int], things: list[int]) -> Clause:
+    """A stop in a room, at a thing; at a door if nothing else is named."""
+    named = [t for t in things if t != DOOR] or ([] if rooms else things)
+    return Clause(c.STOP, room=rooms[-1] if rooms else 0, thing=named[0] if named else -1)
+
+
 def _where(piece: str) -> tuple[int, int]:
     """Side and number of a door in a piece of text."""
     side = 0
     match = _SIDE.search(piece)
     if match:
         word = match[1] or match[2] or match[3]
-        side = _DIRECTION[word] if word else c.AHEAD
+        side = _DIRECTION[word] if word else c.END if match[5] else c.AHEAD
     number = _ORDINAL.search(piece)
     return side, _ORDINALS[number[1]] if number else 0

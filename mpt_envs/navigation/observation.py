@@ -4,8 +4,8 @@ It is the same for every role, and holds what a body with a range finder, a came
 step counter would know, and what the text says: never the goal, the map, or a distance to the goal.
 Directions are those of the body: *ahead* and *left*. `FEATURE_NAMES` lists everything in order.
 
-The instruction is shown through three windows: the clause that is being followed (as far as
-`perception.follow` can tell), the next one, and the last one. Of the door or thing that a clause
+The instruction is shown through windows: the clause that is being followed (as far as
+`perception.follow` can tell), the next one, and where the last one says to stop. Of the door or thing that a clause
 speaks of the vector says where it is, once it was seen.
 """
 
@@ -55,9 +55,10 @@ from mpt_envs.navigation.perception import angle_of, get_bit, meant_door, seen_t
 from mpt_envs.navigation.sources import T_KIND, T_RADIUS, T_ROOM_A, T_ROOM_B, T_X, T_Z
 from mpt_envs.navigation.space import cast
 
-_WINDOWS: Final = ("this", "next", "last")
+_WINDOWS: Final = ("this", "next")
 _SECTORS: Final = ("ahead", "left", "behind", "right")
 _WINDOW_SIZE: Final = (c.N_KINDS - 1) + 3 + 3 + 3 + 1 + 5 + 5
+_END_SIZE: Final = 3 + 5
 _SECTOR_SIZE: Final = 5
 
 
@@ -79,6 +80,8 @@ def _feature_names() -> tuple[str, ...]:
         names += [f"{window}_in_room"]
         for what in ("door", "thing"):
             names += [f"{window}_{what}_{v}" for v in ("known", "visible", "ahead", "left", "near")]
+    names += ["end_names_room", "end_names_thing", "end_in_room"]
+    names += [f"end_thing_{v}" for v in ("known", "visible", "ahead", "left", "near")]
     for sector in _SECTORS:
         names += [f"door_{sector}_{v}" for v in ("known", "ahead", "left", "near", "passed")]
     return tuple(names)
@@ -175,8 +178,8 @@ def write_observation(s, f, p, world, out):
     out[at + 4] = _clip(s[CLAUSE_DOORS] / 2.0)
     out[at + 5] = _clip(s[CLAUSE_TURNS] / 16.0)
     at += 6
-    for window in range(3):
-        number = this + window if window < 2 else count - 1
+    for window in range(2):
+        number = this + window
         for k in range(_WINDOW_SIZE):
             out[at + k] = 0.0
         if number < count:
@@ -191,7 +194,7 @@ def write_observation(s, f, p, world, out):
                 out[base + 3] = 1.0
             elif clause[c.K_SIDE] == c.RIGHT:
                 out[base + 4] = 1.0
-            elif clause[c.K_SIDE] == c.AHEAD:
+            elif clause[c.K_SIDE] >= c.AHEAD:
                 out[base + 5] = 1.0
             out[base + 6] = _clip(clause[c.K_ORDINAL] / 3.0)
             out[base + 7] = 1.0 if clause[c.K_ROOM] > 0 else 0.0
@@ -204,6 +207,15 @@ def write_observation(s, f, p, world, out):
                 thing = seen_thing(s, f, things, clause[c.K_THING])
             _pointed(s, f, things, thing, ahead_x, ahead_z, out, base + 15)
         at += _WINDOW_SIZE
+    end = clauses[count - 1]
+    out[at] = 1.0 if end[c.K_ROOM] > 0 else 0.0
+    out[at + 1] = 1.0 if end[c.K_THING] >= 0 else 0.0
+    out[at + 2] = 1.0 if end[c.K_ROOM] > 0 and room == end[c.K_ROOM] else 0.0
+    thing = np.int64(-1)
+    if end[c.K_THING] >= 0:
+        thing = seen_thing(s, f, things, end[c.K_THING])
+    _pointed(s, f, things, thing, ahead_x, ahead_z, out, at + 3)
+    at += _END_SIZE
     # The nearest known door of this room in each quarter around the body.
     for k in range(4 * _SECTOR_SIZE):
         out[at + k] = 0.0
@@ -235,5 +247,5 @@ def write_observation(s, f, p, world, out):
 
 
 assert OBSERVATION_SIZE == (
-    N_RAYS + 8 + 8 + 6 + (N_ROOMS - 1) + 6 + 3 * _WINDOW_SIZE + 4 * _SECTOR_SIZE
+    N_RAYS + 8 + 8 + 6 + (N_ROOMS - 1) + 6 + 2 * _WINDOW_SIZE + _END_SIZE + 4 * _SECTOR_SIZE
 )

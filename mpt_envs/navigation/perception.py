@@ -308,8 +308,8 @@ def meant_door(s, f, things, kinds, clause):
     """The door of this room that a clause speaks of, as far as it was seen, or -1.
 
     That is the nearest one behind which the named room lies; with a side and a number, the door
-    of that number on that side of the body, counted from where it came into the room; else the
-    nearest through which it did not come.
+    of that number on that side of the body, counted from where it came into the room, or the one
+    farthest ahead; else the nearest through which it did not come.
     """
     kind = clause[c.K_KIND]
     if kind != c.ENTER and kind != c.EXIT:
@@ -342,8 +342,10 @@ def meant_door(s, f, things, kinds, clause):
                     continue
                 if clause[c.K_SIDE] == c.RIGHT and left > -0.35 * away:
                     continue
-                if clause[c.K_SIDE] == c.AHEAD and along < 0.6 * away:
+                if clause[c.K_SIDE] >= c.AHEAD and along < 0.6 * away:
                     continue
+                if clause[c.K_SIDE] == c.END:
+                    value = SIGHT - along
                 if clause[c.K_ORDINAL] > 0:
                     value = (things[index, T_X] - f[F_ENTRY_X]) * ahead_x
                     value += (things[index, T_Z] - f[F_ENTRY_Z]) * ahead_z

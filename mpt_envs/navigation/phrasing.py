@@ -42,6 +42,7 @@ _SIDES: Final = {
     c.LEFT: ("on your left", "on the left", "to the left"),
     c.RIGHT: ("on your right", "on the right", "to the right"),
     c.AHEAD: ("straight ahead", "in front of you"),
+    c.END: ("at the end", "at the far end"),
 }
 _ORDINALS: Final = ("", "first ", "second ", "third ")
 #: Other words for a room or a thing, used now and then.
@@ -104,9 +105,8 @@ def _leg(house: House, leg: Leg, fragments: list[str], clauses: list[Clause], dr
     if leg.only and not (say_side or say_room):
         say_room = True
     where = draws.choice(_SIDES[leg.side]) if say_side else ""
-    ordinal = leg.ordinal if say_side and (leg.ordinal > 1 or draws.chance(0.7)) else 0
+    ordinal = leg.ordinal if say_side else 0
     if say_side:
-        # Left and right only after one has turned: then the door is ahead.
         side = leg.side
         door = draws.choice(("door", "doorway"))
         phrase = draws.choice(_GOES).format(f"{_ORDINALS[ordinal]}{door} {where}")

@@ -30,6 +30,7 @@ _STARTS: Final = 10  # places tried as start for one goal
 _NEAR: Final = 1.2  # metres: a thing that one passes
 _AHEAD: Final = 40.0  # degrees to each side that count as straight ahead
 _BEHIND: Final = 140.0
+_APART: Final = 20.0  # degrees by which a door must be more to a side than another
 _ACROSS: Final = 0.6  # metres along a hallway: a door that is neither left nor right
 
 
@@ -40,7 +41,7 @@ class Leg(NamedTuple):
         room: number of the room.
         door: number of the door through which one leaves it; -1 in the last room.
         turn: LEFT, RIGHT, AROUND or 0: how to turn first, from the way one came in.
-        side: LEFT, RIGHT, AHEAD: where the door is then; 0: cannot be said.
+        side: LEFT, RIGHT, AHEAD, END: where the door is then; 0: cannot be said.
         ordinal: number of the door on that side of a hallway, or 0.
         only: whether it is the only door besides the one one came through.
         by_room: whether the kind of the room behind tells it from the other doors.
@@ -261,20 +262,26 @@ def _tell(
             # At the start one first turns towards the door.
             turn = _turn(own)
             side = c.AHEAD
-            by_side = all(_turn(a) != turn for a in angles_of(angles, door))
         else:
             turn = 0
             side = {0: c.AHEAD, c.LEFT: c.LEFT, c.RIGHT: c.RIGHT}.get(_turn(own), 0)
-            by_side = side != 0 and all(_turn(a) != _turn(own) for a in angles_of(angles, door))
-        # Nearly on the border between two sides nobody can tell.
-        if any(abs(abs(own) - border) < 8 for border in (_AHEAD, _BEHIND)):
-            by_side = False
+        by_side = side != 0 and _is_clear(own, [angles[i] for i in others])
     return Leg(room, door, turn, side, ordinal, only, by_room, by_side, passed)
 
 
-def angles_of(angles: dict[int, float], door: int) -> list[float]:
-    """The angles of the other doors."""
-    return [a for i, a in angles.items() if i != door]
+def _is_clear(own: float, rivals: list[float]) -> bool:
+    """Whether an angle lies on one side (ahead, left, right, behind), and no other does so nearly.
+
+    What is nearly on the border between two sides nobody can tell.
+    """
+    if any(abs(abs(own) - border) < 8 for border in (_AHEAD, _BEHIND)):
+        return False
+    middle = {0: 0.0, c.LEFT: 90.0, c.RIGHT: -90.0, c.AROUND: 180.0}[_turn(own)]
+
+    def away(angle: float) -> float:
+        return abs((angle - middle + 180.0) % 360.0 - 180.0)
+
+    return all(_turn(rival) != _turn(own) and away(rival) > away(own) + _APART for rival in rivals)
 
 
 def _turn(angle: float) -> int:
@@ -322,7 +329,7 @@ def _along_hallway(
         to = _towards(house, i, at)
         far = to[0] * travel[0] + to[1] * travel[1]
         if house.doors[i].along_x == (axis[0] != 0.0):
-            side = c.AHEAD if far > 0 else 0
+            side = c.END if far > 0 else 0
         else:
             middle = rect.centre
             x, z = house.doors[i].rect.centre
@@ -334,6 +341,6 @@ def _along_hallway(
     if any(abs(f) < 0.6 for f in rivals) or any(abs(f - far) < 0.5 for f in rivals) or far < 0.3:
         clear = False
     if end:
-        return turn, c.AHEAD, 0, clear and not rivals
+        return turn, c.END, 0, clear and not rivals
     ordinal = 1 + sum(1 for f in rivals if 0 < f < far)
     return turn, side, ordinal if rivals else 0, clear and ordinal <= 3
