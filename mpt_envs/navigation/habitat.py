@@ -55,6 +55,7 @@ from wrappers.errors import SnapshotError, TaskError
 from wrappers.task import Phase, Snapshot, TurnResult
 
 _RIM: Final = 12  # columns that a body may be away from the heightfield
+_KEPT: Final = 16  # worlds kept besides the one in play: their distance fields are megabytes
 _PAYLOAD_VERSION: Final = 1000 + LAYOUT_VERSION  # so that the two backends' are told apart
 
 
@@ -214,7 +215,7 @@ class HabitatTask(NavigationTask):
         self._source = source
         self._resolution, self._gpu_device = resolution, gpu_device
         self._body = Body(source.scenes, resolution, gpu_device)
-        super().__init__(Worlds(source))
+        super().__init__(Worlds(source, kept=_KEPT))
 
     # -- dynamics ----------------------------------------------------------------------------
 
