@@ -37,7 +37,7 @@ _WORLD: Final = """\
 gameid = minetest
 backend = dummy
 player_backend = dummy
-auth_backend = files
+auth_backend = sqlite3
 mod_storage_backend = dummy
 """
 
@@ -298,6 +298,12 @@ class Server:
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
         line = next(row for row in status.splitlines() if row.startswith("VmRSS"))
         return int(line.split()[1]) / 1024
+
+    def processor_seconds(self) -> float:
+        """Processor time that the process has used."""
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8")
+        fields = stat.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def close(self) -> None:
         """End the server and remove its folder; may be called twice."""

@@ -56,8 +56,8 @@ from wrappers.rng import as_key, episode_key, hash4
 from wrappers.task import Snapshot, TurnResult
 
 #: Game ticks of an episode, by goal: by the rule of the embedded world's (`goals.Goal`), for the
-#: expert on 300 worlds of this engine, whose tools dig at other speeds. (The 92nd percentile is that
-#: of the worlds that it solves within its turns.)
+#: expert on 300 worlds of this engine, whose tools dig at other speeds. (The 92nd percentile is
+#: that of the worlds that it solves within its turns.)
 TICK_BUDGETS: Final = {
     "iron-pickaxe": 4900,
     "stone-pickaxe": 700,
@@ -143,8 +143,9 @@ class MinetestTask(CraftingTask):
             stacklevel=6,
         )
 
-    def _resident(self) -> Server:
-        """A server in the present state."""
+    @property
+    def server(self) -> Server:
+        """The task's server, in the present state; taken if need be."""
         server = self._own()
         if server is not None:
             self._pool.touch(self)
@@ -167,11 +168,11 @@ class MinetestTask(CraftingTask):
     def _ask(self, name: str, *words: int, blob: bytes = b"") -> tuple[bytes, bytes]:
         """A request to a server in the present state; a server that dies is replaced once."""
         try:
-            return self._resident().ask(name, *words, blob=blob)
+            return self.server.ask(name, *words, blob=blob)
         except EngineDiedError as error:
             self._let_go(keep=False)
             self._warn(str(error))
-        return self._resident().ask(name, *words, blob=blob)
+        return self.server.ask(name, *words, blob=blob)
 
     def _start(self, name: str, words: tuple[int, ...], blob: bytes) -> tuple[bytes, bytes]:
         """Begin an episode or become a snapshot, in the task's server or in a new one."""

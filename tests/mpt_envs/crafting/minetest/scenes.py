@@ -25,7 +25,7 @@ def body(task: MinetestTask) -> Place:
 
 def node(task: MinetestTask, place: Place) -> str:
     """Name of the node that the engine has at x, y, z."""
-    return task._resident().ask("node", *place)[0].decode()
+    return task.server.ask("node", *place)[0].decode()
 
 
 def parts(snapshot: Snapshot) -> tuple[State, list[str], dict[str, Any], np.ndarray, bytes]:

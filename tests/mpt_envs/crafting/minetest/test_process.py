@@ -7,6 +7,7 @@ import errno
 import gc
 import os
 import pickle
+import shutil
 import signal
 import socket
 import subprocess
@@ -65,7 +66,7 @@ def test_no_server_outlives_a_killed_client() -> None:
     code = (
         "from mpt_envs.crafting.minetest import make_task\n"
         "task = make_task(); task.reset(0)\n"
-        "server = task._resident()\n"
+        "server = task.server\n"
         "print(server.process.pid, flush=True)\n"
         "import time; time.sleep(60)\n"
     )
@@ -166,6 +167,48 @@ def test_more_tasks_than_servers(pool: Pool) -> None:
     assert [task.snapshot() for task in tasks] == alone
 
 
+_AS_SOMEONE = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from mpt_envs.crafting.minetest.server import Server
+server = Server()
+print(os.getuid(), server.ask("hello")[0].decode())
+server.close()
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="then all other tests run as a normal user")
+def test_a_normal_user_can_run_it() -> None:
+    python = Path("/usr/bin/python3")
+    if not python.exists():
+        pytest.skip("there is no Python here that everyone may run")
+    # The server's client needs nothing but the standard library: a copy that anyone may read.
+    with tempfile.TemporaryDirectory() as copy_folder:
+        folder = Path(copy_folder)
+        shutil.copytree(ROOT / "wrappers", folder / "wrappers")
+        package = folder / "mpt_envs" / "crafting"
+        shutil.copytree(ROOT / "mpt_envs" / "crafting" / "minetest", package / "minetest")
+        for file in (package.parent / "__init__.py", package / "__init__.py"):
+            file.touch()
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o755)
+        home = folder / "home"
+        home.mkdir(mode=0o777)
+        home.chmod(0o777)
+        done = subprocess.run(
+            [python, "-B", "-c", _AS_SOMEONE, folder],
+            capture_output=True,
+            text=True,
+            cwd=home,
+            env={"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home)},
+            user=65534,
+            group=65534,
+            extra_groups=[],
+            check=False,
+        )
+    assert done.stdout.startswith("65534 "), done.stderr[-2000:]
+
+
 def test_a_taken_port_is_left_alone() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(("127.0.0.1", 0))
@@ -197,7 +240,7 @@ def test_a_folder_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch
 def test_a_forked_process_takes_a_server_of_its_own() -> None:
     task = played(make_task(), 0, 5)
     before = task.snapshot()
-    server = task._resident()
+    server = task.server
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -205,7 +248,7 @@ def test_a_forked_process_takes_a_server_of_its_own() -> None:
         try:
             do(task, ("logger_0", 0))
             task.restore(before)
-            own = task._resident()
+            own = task.server
             fine = task.snapshot() == before and own.process.pid != server.process.pid
             code = 0 if fine else 2
             shared_pool().close()
@@ -214,7 +257,7 @@ def test_a_forked_process_takes_a_server_of_its_own() -> None:
             os._exit(code)
     assert os.read(read, 4) == b"done"
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert task.snapshot() == before and task._resident() is server
+    assert task.snapshot() == before and task.server is server
     os.close(read)
     os.close(write)
 
