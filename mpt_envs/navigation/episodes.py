@@ -91,7 +91,7 @@ def data_folder(data: str | os.PathLike[str] | None) -> Path:
     """
     named = os.environ.get(DATA_VARIABLE) if data is None else data
     if not named:
-        raise EpisodeDataError(f"navigation/r2r needs the episodes of R2R-CE. {HOW_TO_GET}")
+        raise EpisodeDataError(f"navigation/r2r-v0 needs the episodes of R2R-CE. {HOW_TO_GET}")
     path = Path(named).expanduser()
     if not path.is_dir():
         source = f"data={data!r}" if data is not None else f"{DATA_VARIABLE}={named!r}"
