@@ -16,7 +16,7 @@ from mpt_envs.navigation.observation import OBSERVATION_SIZE, write_observation
 from mpt_envs.navigation.rules import act, begin, is_legal, skip
 from mpt_envs.navigation.snapshots import check_snapshot, set_draws, task_id
 from mpt_envs.navigation.summary import METRICS, metrics_of
-from mpt_envs.navigation.worlds import N_WORLD, World, Worlds, start_of, view
+from mpt_envs.navigation.worlds import N_WORLD, World, Worlds, clearance_in, start_of, view
 from wrappers.native import BatchTask
 from wrappers.rng import as_key, episode_key
 from wrappers.task import Snapshot
@@ -67,7 +67,8 @@ def act_rows(records32, records64, floats, table, roles, actions, rewards, termi
 def observe_rows(records32, records64, floats, table, out):
     """Write the observation of every world into the rows of ``out``."""
     for row in range(records32.shape[0]):
-        write_observation(records32[row], records64[row], floats[row], view(table[row]), out[row])
+        world, clearance = view(table[row]), clearance_in(table[row])
+        write_observation(records32[row], records64[row], floats[row], world, clearance, out[row])
 
 
 @kernel

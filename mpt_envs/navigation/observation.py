@@ -5,8 +5,8 @@ step counter would know, and what the text says: never the goal, the map, or a d
 Directions are those of the body: *ahead* and *left*. `FEATURE_NAMES` lists everything in order.
 
 The instruction is shown through windows: the clause that is being followed (as far as
-`perception.follow` can tell), the next one, and where the last one says to stop. Of the door or thing that a clause
-speaks of the vector says where it is, once it was seen.
+`perception.follow` can tell), the next one, and where the last one says to stop. Of the door or
+thing that a clause speaks of the vector says where it is, once it was seen.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from mpt_envs.navigation.layout import (
 )
 from mpt_envs.navigation.perception import angle_of, get_bit, meant_door, seen_thing
 from mpt_envs.navigation.sources import T_KIND, T_RADIUS, T_ROOM_A, T_ROOM_B, T_X, T_Z
-from mpt_envs.navigation.space import cast
+from mpt_envs.navigation.space import cast, cast_flat
 
 _WINDOWS: Final = ("this", "next")
 _SECTORS: Final = ("ahead", "left", "behind", "right")
@@ -116,12 +116,13 @@ def _pointed(s, f, things, index, ahead_x, ahead_z, out, at):
 
 
 @kernel
-def write_observation(s, f, p, world, out):
+def write_observation(s, f, p, world, clearance, out):
     """Write the features of a record.
 
     Args:
         s, f, p: the record as int32, float64 and float32.
         world: arrays of the world, see `worlds.view`.
+        clearance: of the world, see `worlds.clearance_in`.
         out: float32, at least `OBSERVATION_SIZE` entries; those beyond are left alone.
     """
     heights, frame, kinds, things, clauses = world[0], world[1], world[5], world[6], world[7]
@@ -133,7 +134,11 @@ def write_observation(s, f, p, world, out):
     step_cos, step_sin = np.cos(_ANGLE), np.sin(_ANGLE)
     dx, dz = ahead_x, ahead_z
     for k in range(N_RAYS):
-        out[at + k] = cast(heights, frame, x, z, layer, dx, dz, RAY_REACH) / RAY_REACH
+        if clearance.shape[0] > 0:
+            free = cast_flat(clearance, frame, x, z, dx, dz, RAY_REACH)
+        else:
+            free = cast(heights, frame, x, z, layer, dx, dz, RAY_REACH)
+        out[at + k] = free / RAY_REACH
         # To the left: (ahead_z, -ahead_x) is the left of (ahead_x, ahead_z).
         dx, dz = dx * step_cos + dz * step_sin, dz * step_cos - dx * step_sin
     at += N_RAYS

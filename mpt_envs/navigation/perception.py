@@ -46,9 +46,9 @@ from mpt_envs.navigation.layout import (
     VISIBLE_LOW,
 )
 from mpt_envs.navigation.sources import T_KIND, T_RADIUS, T_ROOM_A, T_ROOM_B, T_X, T_Z
-from mpt_envs.navigation.space import F_CELL, column
 from mpt_envs.navigation.space import F_X as FRAME_X
 from mpt_envs.navigation.space import F_Z as FRAME_Z
+from mpt_envs.navigation.space import cast_flat, column
 
 _RADIANS: Final = np.pi / 180.0
 _COS_VIEW: Final = np.cos(0.5 * FIELD_OF_VIEW * _RADIANS)
@@ -81,50 +81,14 @@ def set_bit(s, low, index):
 
 
 @kernel
-def sees(opaque, frame, x, z, dx, dz, length):
-    """Whether nothing opaque lies on the first metres of a line of sight.
-
-    Args:
-        opaque: uint8 ``(nz, nx)``, its outermost columns opaque; empty: nothing is.
-        frame: of the free space.
-        x, z: of the eyes.
-        dx, dz: unit vector.
-        length: metres.
-    """
-    if opaque.shape[0] == 0 or length <= 0.0:
-        return True
-    cell = frame[F_CELL]
-    gx, gz = (x - frame[FRAME_X]) / cell, (z - frame[FRAME_Z]) / cell
-    ix, iz = np.int64(np.floor(gx)), np.int64(np.floor(gz))
-    side_x = 1 if dx > 0.0 else -1
-    side_z = 1 if dz > 0.0 else -1
-    per_x = cell / abs(dx) if dx != 0.0 else np.inf
-    per_z = cell / abs(dz) if dz != 0.0 else np.inf
-    next_x = (ix + 1 - gx if dx > 0.0 else gx - ix) * per_x if dx != 0.0 else np.inf
-    next_z = (iz + 1 - gz if dz > 0.0 else gz - iz) * per_z if dz != 0.0 else np.inf
-    while True:
-        if next_x < next_z:
-            at = next_x
-            next_x += per_x
-            ix += side_x
-        else:
-            at = next_z
-            next_z += per_z
-            iz += side_z
-        if at >= length:
-            return True
-        if opaque[iz, ix] != 0:
-            return False
-
-
-@kernel
-def look(s, f, frame, opaque, things, around):
+def look(s, f, frame, sight, things, around):
     """Note which things are in view, and remember them.
 
     Args:
         s, f: the record.
         frame: of the free space.
-        opaque, things: of the scene.
+        sight: clearance of what is opaque; empty: nothing is.
+        things: of the scene.
         around: whether to look to all sides.
     """
     s[VISIBLE_LOW] = 0
@@ -141,7 +105,8 @@ def look(s, f, frame, opaque, things, around):
         near = length < _AT_HAND + things[index, T_RADIUS]
         if not (around or near) and dx * ahead_x + dz * ahead_z < _COS_VIEW * length:
             continue
-        if length > 0.0 and not sees(opaque, frame, x, z, dx / length, dz / length, length):
+        walls = sight.shape[0] > 0 and length > 0.0
+        if walls and cast_flat(sight, frame, x, z, dx / length, dz / length, length) < length:
             continue
         set_bit(s, VISIBLE_LOW, index)
     s[SEEN_LOW] |= s[VISIBLE_LOW]

@@ -98,7 +98,7 @@ def begin(s, f, p, world, start, key, source):
         key: uint64 key of the episode.
         source: uint64, start of the digest of the source.
     """
-    heights, frame, field, opaque, rooms, _, things, _ = world
+    heights, frame, field, sight, rooms, _, things, _ = world
     s[:] = 0
     s[VERSION] = LAYOUT_VERSION
     set_word(s, KEY_LOW, key)
@@ -120,7 +120,7 @@ def begin(s, f, p, world, start, key, source):
     f[F_ENTRY_X], f[F_ENTRY_Z] = start[0], start[2]
     notice_room(s, f, frame, rooms, things)
     begin_clause(s, f, 0)
-    look(s, f, frame, opaque, things, False)
+    look(s, f, frame, sight, things, False)
 
 
 @kernel
@@ -216,7 +216,7 @@ def act(s, f, p, world, role, action):
         return 0.0
     if not is_legal(role, action):
         return skip(s, f)
-    heights, frame, field, opaque, rooms, kinds, things, clauses = world
+    heights, frame, field, sight, rooms, kinds, things, clauses = world
     open_turn(s, f, role, action)
     reward = 0.0
     if role == TURNER:
@@ -224,7 +224,7 @@ def act(s, f, p, world, role, action):
         s[LAST_STEPS] = abs(steps)
         s[STEPS] += abs(steps)
         turn(s, steps)
-        look(s, f, frame, opaque, things, False)
+        look(s, f, frame, sight, things, False)
     elif role == MOVER:
         heading = angle_of(s, f)
         for _ in range(action + 1):
@@ -241,12 +241,12 @@ def act(s, f, p, world, role, action):
             notice_room(s, f, frame, rooms, things)
         distance = distance_at(heights, frame, field, f[F_X], f[F_Z], np.int64(s[LAYER]))
         reward = close_turn(s, f, np.float64(distance))
-        look(s, f, frame, opaque, things, False)
+        look(s, f, frame, sight, things, False)
     elif role == STOPPER:
         if action == STOP:
             return stop(s, f)
         s[LOOKED] = 1
-        look(s, f, frame, opaque, things, True)
+        look(s, f, frame, sight, things, True)
     follow(s, f, clauses, things, kinds)
     if s[STEPS] >= MAX_STEPS:
         s[DONE] = DONE_STEPS

@@ -101,6 +101,18 @@ class FreeSpace:
         hasher.update(self.heights.tobytes())
         return hasher.hexdigest()
 
+    @cached_property
+    def clearance(self) -> NDArray[np.uint8]:
+        """How far all columns around are free, for `cast_flat`; see the kernel `clearance_of`.
+
+        Empty, uint8 ``(0, nx)``, unless there is one layer that is flat.
+        """
+        heights = self.heights[0]
+        known = heights[np.isfinite(heights)]
+        if len(self.heights) > 1 or (len(known) and np.ptp(known) > self.step):
+            return np.zeros((0, heights.shape[1]), np.uint8)
+        return clearance_of(np.isnan(heights))
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FreeSpace):
             return NotImplemented
@@ -364,6 +376,74 @@ def cast(heights, frame, x, z, layer, dx, dz, reach):
             if k < 0:
                 return at
             y = heights[k, iz, ix]
+
+
+@kernel
+def clearance_of(closed):
+    """Chessboard distance to the nearest closed column: uint8 ``(nz, nx)``, 0 in closed ones.
+
+    All columns within (distance - 1) of one in each direction are open.
+
+    Args:
+        closed: bool ``(nz, nx)``, true in the outermost columns.
+    """
+    nz, nx = closed.shape
+    out = np.zeros((nz, nx), np.uint8)
+    for iz in range(1, nz - 1):
+        for ix in range(1, nx - 1):
+            if not closed[iz, ix]:
+                least = min(
+                    min(out[iz - 1, ix - 1], out[iz - 1, ix]),
+                    min(out[iz - 1, ix + 1], out[iz, ix - 1]),
+                )
+                out[iz, ix] = min(np.int64(least) + 1, 255)
+    for iz in range(nz - 2, 0, -1):
+        for ix in range(nx - 2, 0, -1):
+            least = min(
+                min(out[iz + 1, ix + 1], out[iz + 1, ix]),
+                min(out[iz + 1, ix - 1], out[iz, ix + 1]),
+            )
+            out[iz, ix] = min(np.int64(out[iz, ix]), np.int64(least) + 1)
+    return out
+
+
+@kernel
+def cast_flat(clearance, frame, x, z, dx, dz, reach):
+    """The same as `cast` on flat ground, in strides as long as the clearance allows.
+
+    Args:
+        clearance: of `clearance_of`.
+        frame: of a `FreeSpace`.
+        x, z: the place.
+        dx, dz: unit vector.
+        reach: metres at most.
+    """
+    cell = frame[F_CELL]
+    per_metre = 1.0 / cell
+    gx, gz = (x - frame[F_X]) * per_metre, (z - frame[F_Z]) * per_metre
+    most = reach * per_metre
+    per_x = 1.0 / dx if dx != 0.0 else np.inf
+    per_z = 1.0 / dz if dz != 0.0 else np.inf
+    at = 0.0
+    while True:
+        px, pz = gx + dx * at, gz + dz * at
+        ix, iz = np.int64(px), np.int64(pz)
+        free = np.int64(clearance[iz, ix])
+        if free == 0:
+            return at * cell
+        if free > 1:
+            at += free - 1
+        else:
+            # To where the line leaves this column.
+            to_x = (ix + 1 - px) * per_x if dx > 0.0 else (ix - px) * per_x
+            to_z = (iz + 1 - pz) * per_z if dz > 0.0 else (iz - pz) * per_z
+            if dx == 0.0:
+                to_x = np.inf
+            if dz == 0.0:
+                to_z = np.inf
+            at += max(0.0, min(to_x, to_z)) + 1e-7
+        if at >= most:
+            return reach
 
 
 @kernel

@@ -20,7 +20,7 @@ from mpt_envs.navigation.kernel import inlined
 from mpt_envs.navigation.lexicon import parse_instruction
 from mpt_envs.navigation.pointers import pointer
 from mpt_envs.navigation.sources import N_THING, Episode, EpisodeSource, Scene
-from mpt_envs.navigation.space import N_FRAME
+from mpt_envs.navigation.space import N_FRAME, clearance_of
 from wrappers.errors import TaskError
 
 # Columns of a row of addresses and sizes.
@@ -41,7 +41,9 @@ W_N_CLAUSES: Final = 13
 W_START: Final = 14
 W_OPAQUE_ROWS: Final = 15  # nz, or 0 where nothing is opaque
 W_ROOMS_ROWS: Final = 16
-N_WORLD: Final = 17
+W_CLEAR: Final = 17
+W_CLEAR_ROWS: Final = 18
+N_WORLD: Final = 19
 
 #: Worlds that are kept although nobody plays them, a megabyte or less each.
 _KEPT: Final = 256
@@ -92,7 +94,7 @@ class World:
         empty = np.zeros(0, np.int8)
         things = np.zeros((0, N_THING), np.float32) if scene.things is None else scene.things
         things = np.ascontiguousarray(things, np.float32)
-        opaque = empty if scene.opaque is None else np.ascontiguousarray(scene.opaque, np.uint8)
+        opaque = empty if scene.opaque is None else clearance_of(scene.opaque != 0)
         rooms = empty if scene.rooms is None else np.ascontiguousarray(scene.rooms, np.int8)
         kinds = np.zeros(1, np.int8) if scene.room_kinds is None else scene.room_kinds
         kinds = np.ascontiguousarray(kinds, np.int8)
@@ -102,6 +104,7 @@ class World:
         row[W_LAYERS], row[W_NZ], row[W_NX] = space.heights.shape
         row[W_FRAME] = space.frame.ctypes.data
         row[W_FIELD] = self.distances.ctypes.data
+        row[W_CLEAR], row[W_CLEAR_ROWS] = space.clearance.ctypes.data, len(space.clearance)
         row[W_OPAQUE] = opaque.ctypes.data
         row[W_OPAQUE_ROWS] = space.heights.shape[1] if len(opaque) else 0
         row[W_ROOMS] = rooms.ctypes.data
@@ -115,7 +118,10 @@ class World:
 
 @inlined
 def view(row: Any) -> Any:
-    """The arrays of a world: heights, frame, field, opaque, rooms, kinds, things, clauses."""
+    """The arrays of a world: heights, frame, field, sight, rooms, kinds, things, clauses.
+
+    ``sight`` is the clearance (`space.clearance_of`) of what is opaque; empty: nothing is.
+    """
     return (
         carray(pointer(row[W_HEIGHTS]), (row[W_LAYERS], row[W_NZ], row[W_NX]), np.float32),
         carray(pointer(row[W_FRAME]), (N_FRAME,), np.float64),
@@ -126,6 +132,12 @@ def view(row: Any) -> Any:
         carray(pointer(row[W_THINGS]), (row[W_N_THINGS], N_THING), np.float32),
         carray(pointer(row[W_CLAUSES]), (row[W_N_CLAUSES], N_COLUMNS), np.int32),
     )
+
+
+@inlined
+def clearance_in(row: Any) -> Any:
+    """The clearance of a world's free space; empty where `space.cast_flat` does not serve."""
+    return carray(pointer(row[W_CLEAR]), (row[W_CLEAR_ROWS], row[W_NX]), np.uint8)
 
 
 @inlined

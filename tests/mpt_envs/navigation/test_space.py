@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mpt_envs.navigation.space import FreeSpace, cast, clear, move
+from mpt_envs.navigation.space import FreeSpace, cast, cast_flat, clear, move
 
 CELL = 0.1
 
@@ -160,7 +160,7 @@ def test_storeys_are_joined_by_stairs_only() -> None:
     assert above < 1.0
     # Down the stairs, and back under them.
     stairs = 2.1 * math.hypot(1.0, 1.5)
-    assert 5.0 < below
+    assert below > 5.0
     start = (1.0, 0.0, 0.4)
     found = space.distance(field, start)
     straight = 1.0 + stairs + (5.0 - 4.1)
@@ -217,6 +217,27 @@ def test_rays_end_at_walls() -> None:
     far = cast(space.heights, space.frame, 4.0, 3.0, 0, half, half, 20.0)
     assert far == pytest.approx(2.9 / half)
     assert cast(space.heights, space.frame, 4.0, 3.0, 0, 1.0, 0.0, 2.0) == 2.0
+
+
+def test_strides_see_what_steps_see() -> None:
+    rng = np.random.default_rng(5)
+    heights = room(70, 90)
+    heights[0][rng.random((70, 90)) < 0.03] = np.nan
+    space = FreeSpace(heights, (-2.0, 3.0), CELL)
+    assert space.clearance.shape == (70, 90)
+    free = np.argwhere(np.isfinite(heights[0]))
+    for iz, ix in free[rng.integers(0, len(free), 600)].tolist():
+        x, z = -2.0 + (ix + rng.uniform()) * CELL, 3.0 + (iz + rng.uniform()) * CELL
+        angle = rng.uniform(0, 2 * math.pi)
+        way = math.cos(angle), math.sin(angle)
+        steps = cast(space.heights, space.frame, x, z, 0, *way, 6.0)
+        strides = cast_flat(space.clearance, space.frame, x, z, *way, 6.0)
+        assert strides == pytest.approx(steps, abs=1e-5)
+    # The distance to the nearest closed column, by looking at all of them.
+    closed = np.argwhere(np.isnan(heights[0]))
+    for iz, ix in free[::97].tolist():
+        assert space.clearance[iz, ix] == np.abs(closed - (iz, ix)).max(axis=1).min()
+    assert len(two_storeys().clearance) == 0
 
 
 def test_equal_spaces_are_equal() -> None:
