@@ -34,15 +34,17 @@ class Episode(NamedTuple):
 def expert_episode(task: MinetestTask, seed: int) -> Episode:
     """The scripted expert plays one world within the turn budget."""
     task.reset(seed)
-    total, turn = 0.0, 0
-    for turn in range(1, task.default_max_turns + 1):
+    total = 0.0
+    turns = 0
+    while turns < task.default_max_turns:
         agent = max(task.possible_agents, key=task.expert_bid)
         result = task.act(agent, task.expert_action(agent))
+        turns += 1
         total += result.reward
         if result.terminated:
             break
     success = bool(task.metrics()["success"])
-    return Episode(success, total, turn, int(task.record.view(np.int32)[TICK]))
+    return Episode(success, total, turns, int(task.record.view(np.int32)[TICK]))
 
 
 def random_turn(task: MinetestTask, rng: random.Random) -> bool:
