@@ -68,10 +68,10 @@ def act_rows(records, stacks, t, roles, actions, rewards, terminated, illegal):
 
 
 @kernel
-def observe_rows(records, stacks, t, out):
+def observe_rows(records, t, out):
     """Write the observation of every world into the rows of ``out``."""
     for row in range(records.shape[0]):
-        write_observation(records[row], stacks[row], t, out[row])
+        write_observation(records[row], t, out[row])
 
 
 @kernel
@@ -107,7 +107,8 @@ class ResearchBatch(BatchTask):
     default_max_turns = MAX_TURNS
 
     def __init__(self, source: Source, num_envs: int) -> None:
-        if isinstance(num_envs, bool) or not isinstance(num_envs, Integral) or num_envs < 1:
+        given: Any = num_envs
+        if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < 1:
             raise ValueError(f"num_envs must be an int of at least 1, got {num_envs!r}")
         self.source = source
         self.questions = source.questions
@@ -145,7 +146,7 @@ class ResearchBatch(BatchTask):
                 f"observations need an array of at least ({self.num_envs}, {OBSERVATION_SIZE}), "
                 f"got {array.shape}"
             )
-        observe_rows(self.records, self._stacks, self.questions.tables, array)
+        observe_rows(self.records, self.questions.tables, array)
 
     def action_masks(self, out: Sequence[NDArray[np.bool_]]) -> None:
         for role, mask in enumerate(out):

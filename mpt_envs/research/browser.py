@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from mpt_envs.research.corpus import SNIPPET
 from mpt_envs.research.layout import (
-    FREE,
     FINDS,
+    FREE,
     HIT_LINES,
     HITS,
     ITEM_MENTION,

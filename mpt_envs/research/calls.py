@@ -2,8 +2,8 @@
 
 Understood, besides everything that `mpt_envs.answers` takes (names and numbers of actions):
 
-* ``search("Ada Velmar")``, ``search(query="Ada Velmar", topn=5)``, ``browser.open(id=3, cursor=1)``,
-  ``find('teacher')``, ``answer("1832 【3†L4-L5】")``;
+* ``search("Ada Velmar")``, ``search(query="Ada Velmar", topn=5)``, ``find('teacher')``,
+  ``browser.open(id=3, cursor=1)``, ``answer("1832 【3†L4-L5】")``;
 * ``{"tool": "search", "query": "Ada Velmar"}``, ``{"name": "browser.open", "arguments":
   {"id": 3}}``, ``{"action": "answer", "answer": "1832"}``.
 

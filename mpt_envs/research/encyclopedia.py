@@ -7,6 +7,7 @@ fact may stand anywhere. A thing is always told apart by its name *and* its noun
 which is unique.
 """
 
+# ruff: noqa: RUF001  (typographic quotes are what pages are written with)
 from __future__ import annotations
 
 import re
@@ -175,11 +176,10 @@ class Encyclopedia:
             if not facts.object:
                 thing.facts[relation] = facts.low + dice.below(facts.high - facts.low + 1)
                 continue
-            choices = self._by_kind[thing.language, KIND[facts.object]]
-            other = dice.pick(choices)
+            chosen = dice.pick(self._by_kind[thing.language, KIND[facts.object]])
             # Each fact of a page leads to another thing.
-            if other != thing.index and other not in thing.facts.values():
-                thing.facts[relation] = other
+            if chosen != thing.index and chosen not in thing.facts.values():
+                thing.facts[relation] = chosen
 
     def _draw_mentions(self, dice: Dice, thing: Thing) -> None:
         for relation, value in thing.facts.items():

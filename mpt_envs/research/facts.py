@@ -1,8 +1,8 @@
 """What there is in the fictional encyclopaedia: kinds of things, relations, words, templates.
 
-Everything that is said in English can be said in Korean. A relation is always called by the same
-noun ("the teacher of X", "X의 스승"), in questions and on pages, so that what a question asks for can
-be found on a page by its words; everything around the noun varies.
+Everything that is said in English can be said in Korean. A relation is always called by the
+same noun ("the teacher of X", "X의 스승"), in questions and on pages, so that what a question asks
+for can be found on a page by its words; everything around the noun varies.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ FACT_EN: Final = (
     "The {n} of {s} was {o}.",
     "Records of the time give {o} as the {n}.",
     "According to every register, the {n} was {o}.",
-    "Letters from later years confirm that the {n} was indeed {o}, which nobody has disputed since.",
+    "Letters from later years confirm that the {n} was indeed {o}, as nobody has disputed since.",
     "Among the few things that are certain is the {n}: {o}.",
 )
 FALSE_EN: Final = (

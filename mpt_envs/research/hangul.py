@@ -12,6 +12,9 @@ from PIL import ImageDraw
 
 _Stroke = tuple[tuple[float, float], ...]
 
+# Letters as words are easier to check than as a list of strings.
+# ruff: noqa: SIM905
+
 # Points of lines, x to the right and y down, in a unit square; a circle is an octagon.
 _RING: Final[_Stroke] = (
     (0.5, 0.0), (0.85, 0.15), (1.0, 0.5), (0.85, 0.85), (0.5, 1.0), (0.15, 0.85), (0.0, 0.5),
@@ -35,11 +38,14 @@ _CONSONANTS: Final[dict[str, tuple[_Stroke, ...]]] = {
     "ㅎ": (((0.3, 0), (0.7, 0)), ((0, 0.25), (1, 0.25)),
            tuple((0.15 + 0.7 * x, 0.45 + 0.55 * y) for x, y in _RING)),
 }  # fmt: skip
-_INITIALS: Final = ("ㄱ", "ㄱㄱ", "ㄴ", "ㄷ", "ㄷㄷ", "ㄹ", "ㅁ", "ㅂ", "ㅂㅂ", "ㅅ", "ㅅㅅ", "ㅇ",
-                    "ㅈ", "ㅈㅈ", "ㅊ", "ㅋ", "ㅌ", "ㅍ", "ㅎ")  # fmt: skip
-_FINALS: Final = ("", "ㄱ", "ㄱㄱ", "ㄱㅅ", "ㄴ", "ㄴㅈ", "ㄴㅎ", "ㄷ", "ㄹ", "ㄹㄱ", "ㄹㅁ", "ㄹㅂ",
-                  "ㄹㅅ", "ㄹㅌ", "ㄹㅍ", "ㄹㅎ", "ㅁ", "ㅂ", "ㅂㅅ", "ㅅ", "ㅅㅅ", "ㅇ", "ㅈ", "ㅊ",
-                  "ㅋ", "ㅌ", "ㅍ", "ㅎ")  # fmt: skip
+_INITIALS: Final = tuple(
+    "ㄱ ㄱㄱ ㄴ ㄷ ㄷㄷ ㄹ ㅁ ㅂ ㅂㅂ ㅅ ㅅㅅ ㅇ ㅈ ㅈㅈ ㅊ ㅋ ㅌ ㅍ ㅎ".split()
+)
+_FINALS: Final = (
+    "",
+    *"ㄱ ㄱㄱ ㄱㅅ ㄴ ㄴㅈ ㄴㅎ ㄷ ㄹ ㄹㄱ ㄹㅁ ㄹㅂ ㄹㅅ".split(),
+    *"ㄹㅌ ㄹㅍ ㄹㅎ ㅁ ㅂ ㅂㅅ ㅅ ㅅㅅ ㅇ ㅈ ㅊ ㅋ ㅌ ㅍ ㅎ".split(),
+)
 # Vowels as their vertical part (right of the initial) and their horizontal part (below it): the
 # sides of the short strokes, "" for a plain bar, None for no such part; "2" doubles the bar.
 _VOWELS: Final[tuple[tuple[str | None, str | None], ...]] = (

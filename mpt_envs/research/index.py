@@ -55,7 +55,7 @@ class SearchIndex:
         vocabulary: dict[str, int] = {}
         ids = [[vocabulary.setdefault(t, len(vocabulary)) for t in tokens] for tokens in documents]
         if not vocabulary:
-            empty = {
+            empty: dict[str, NDArray[Any]] = {
                 "data": np.zeros(0, np.float32),
                 "indices": np.zeros(0, np.int32),
                 "indptr": np.zeros(1, np.int64),

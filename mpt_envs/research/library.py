@@ -51,6 +51,7 @@ class Library:
             * ``pat_start`` (rows, 4): where in ``pat_hits`` the lines and sentences with the
               pattern of a row begin and end.
         names: text of each name.
+        number_of: number of each name.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Library:
     ) -> None:
         self.corpus = corpus
         self.names: list[str] = texts["names"]
+        self.number_of = {name: number for number, name in enumerate(self.names)}
         self._lines: list[str] = texts["lines"]
         self._sentences: list[str] = texts["sentences"]
         self._urls: list[list[str]] = texts["urls"]

@@ -18,6 +18,7 @@ from mpt_envs.research.layout import (
     EVIDENCE,
     FINDS,
     FREE,
+    KIND,
     MAX_HOPS,
     NO_ANSWER,
     OPENS,
@@ -25,7 +26,6 @@ from mpt_envs.research.layout import (
     QUESTION,
     REF,
     SEARCHES,
-    KIND,
 )
 from mpt_envs.research.questions import QuestionSet
 from mpt_envs.research.scoring import f1

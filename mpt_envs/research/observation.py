@@ -101,11 +101,26 @@ def _shared(first, low, high, second, begin, end):
 
 
 @kernel
-def _was_searched(s, rows, row):
-    if row < 0:
-        return False
+def _was_searched(s, t, name):
+    """Whether a name was searched, be it as an item or as a name of the question."""
+    question = s[QUESTION]
     for page in range(s[TOP] + 1):
-        if s[KIND + page] == PAGE_SEARCH and rows[page] == row:
+        if s[KIND + page] == PAGE_SEARCH:
+            ref = s[REF + page]
+            k = QUERY - ref - 1
+            if ref == name or (0 <= k < NAMES and t.q_name_id[question, k] == name):
+                return True
+    return False
+
+
+@kernel
+def _name_was_searched(s, t, k):
+    """Whether a name of the question was searched."""
+    name = t.q_name_id[s[QUESTION], k]
+    if name >= 0:
+        return _was_searched(s, t, name)
+    for page in range(s[TOP] + 1):
+        if s[KIND + page] == PAGE_SEARCH and s[REF + page] == QUERY - 1 - k:
             return True
     return False
 
@@ -119,11 +134,11 @@ def _was_opened(s, document):
 
 
 @kernel
-def write_observation(s, rows, t, out):
+def write_observation(s, t, out):
     """Write the observation: float32 (OBSERVATION_SIZE,), every entry in [0, 1].
 
     Args:
-        s, rows, t: as in `rules`.
+        s, t: as in `rules`.
         out: overwritten up to OBSERVATION_SIZE.
     """
     one, zero = np.float32(1), np.float32(0)
@@ -166,7 +181,7 @@ def write_observation(s, rows, t, out):
     for k in range(names):
         at = NAME_AT + k * PER_NAME
         out[at] = one
-        out[at + 1] = one if _was_searched(s, rows, t.q_rows[question, 1 + k]) else zero
+        out[at + 1] = one if _name_was_searched(s, t, k) else zero
         out[at + 2] = np.float32(t.q_flags[question, 3 + k])
         out[at + 3] = one if k == 0 else zero
         out[at + 4] = one if k == names - 1 else zero
@@ -204,14 +219,13 @@ def write_observation(s, rows, t, out):
                 page -= 1
         out[at + 6] = one if k == finding else zero
     out[22] = np.float32(passed) / np.float32(PATTERNS)
-    _write_items(s, rows, t, out, question, kind, finding)
+    _write_items(s, t, out, question, finding)
 
 
 @kernel
-def _write_items(s, rows, t, out, question, kind, finding):
+def _write_items(s, t, out, question, finding):
     """The features of the items in view."""
     one, zero = np.float32(1), np.float32(0)
-    top = s[TOP]
     following = s[NEXT]
     tokens = t.q_tokens[question]
     for k in range(s[N_ITEMS]):
@@ -225,7 +239,7 @@ def _write_items(s, rows, t, out, question, kind, finding):
         out[at + 1] = one if target >= 0 else zero
         if target >= 0 and _was_opened(s, target):
             out[at + 4] = one
-        if _was_searched(s, rows, t.row_of_name[name]):
+        if _was_searched(s, t, name):
             out[at + 5] = one
         if size > 0:
             shared = _shared(t.name_tok, low, high, tokens, 0, tokens.shape[0])

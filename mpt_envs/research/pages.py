@@ -5,6 +5,7 @@ Markdown links ``[text](url)`` become ``【id†text†domain】``; lines are wr
 or a number. Mentions are found in the text alone.
 """
 
+# ruff: noqa: RUF001  (typographic quotes are what pages are written with)
 from __future__ import annotations
 
 import re

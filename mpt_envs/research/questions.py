@@ -4,6 +4,7 @@ What an agent may search and find is read off the question's own words: its name
 capitalised) and its content words, those nearest to the name first, without particles and endings.
 """
 
+# ruff: noqa: RUF001  (typographic quotes are what pages are written with)
 from __future__ import annotations
 
 import re
@@ -51,8 +52,9 @@ _STOP: Final = frozenset(
 _KO_QUESTION: Final = ("누구", "무엇", "어디", "얼마", "언제", "어느", "질문", "라고", "불리")
 _NOT_PLURAL: Final = ("ss", "us", "is")
 _PARTICLES: Final = (
-    "에서의", "으로부터", "에게서", "이라는", "에서", "에게", "으로", "까지", "부터", "처럼", "라는",
-    "이다", "인가", "은", "는", "이", "가", "을", "를", "의", "에", "로", "와", "과", "도", "만",
+    "에서의", "으로부터", "에게서", "이라는", "에서", "에게", "으로", "까지", "부터", "처럼",
+    "라는", "이다", "인가", "은", "는", "이", "가", "을", "를", "의", "에", "로", "와", "과", "도",
+    "만",
 )  # fmt: skip
 _NUMBER: Final = re.compile(
     r"\b(year|years|length|many|when|number|workforce|long|old)\b|연도|년도|길이|몇|얼마|수는", re.I
@@ -189,6 +191,7 @@ class QuestionSet:
             "q_pattern_rows": np.full((n, PATTERNS), -1, np.int32),
             "q_tokens": np.full((n, QUESTION_TOKENS), -1, np.int32),
             "q_flags": np.zeros((n, FLAGS), np.int32),
+            "q_name_id": np.full((n, NAMES), -1, np.int32),
             "q_name_tok": np.full((n, NAMES, NAME_TOKENS), -1, np.int32),
             "q_evidence": np.full((n, MAX_HOPS), -1, np.int32),
             "q_value": np.zeros((n, MAX_HOPS), np.int32),
@@ -252,6 +255,7 @@ class QuestionSet:
         a["q_flags"][index, : len(flags)] = flags
         for k, name in enumerate(found.names):
             numbers = library.tokens(name, NAME_TOKENS)
+            a["q_name_id"][index, k] = library.number_of.get(name, -1)
             a["q_name_tok"][index, k, : len(numbers)] = numbers
         gold = sorted(
             {

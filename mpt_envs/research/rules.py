@@ -47,6 +47,7 @@ from mpt_envs.research.layout import (
     MAX_HOPS,
     N_ITEMS,
     NAMES,
+    NEXT,
     NO_ANSWER,
     OPEN,
     OPENER,
@@ -61,7 +62,6 @@ from mpt_envs.research.layout import (
     PAGE_LINES,
     PAGE_NONE,
     PAGE_SEARCH,
-    NEXT,
     PARENT,
     PASSED,
     PATTERNS,
@@ -262,7 +262,7 @@ def write_masks(s, t):
         question = s[QUESTION]
         kind = top_kind(s)
         room = s[TOP] + 1 < STACK
-        on_page = kind == PAGE_DOCUMENT or kind == PAGE_FIND
+        on_page = kind in (PAGE_DOCUMENT, PAGE_FIND)
         if room:
             searcher |= np.int32(1) << SEARCH_QUESTION
             for k in range(t.q_names[question]):

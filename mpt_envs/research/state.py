@@ -23,7 +23,6 @@ from mpt_envs.research.layout import (
     DONE,
     EVIDENCE,
     FINDS,
-    PASSED,
     FREE,
     KIND,
     LAST_ERROR,
@@ -40,6 +39,7 @@ from mpt_envs.research.layout import (
     PAGE_FIND,
     PAGE_SEARCH,
     PARENT,
+    PASSED,
     QUERY,
     QUESTION,
     RECORD_INTS,
@@ -204,7 +204,7 @@ def _check(record: NDArray[np.int32], questions: QuestionSet, texts: list[str]) 
     answered = s[ANSWERED]
     _require(answered == NO_ANSWER or 0 <= answered < names or answered in texts_at, "its answer")
     _require((answered == NO_ANSWER) == (s[DONE] == 0), "its answer")
-    _require(-1 <= s[ANSWER_CURSOR] <= top and -1 <= s[ANSWER_LINE], "its citation")
+    _require(-1 <= s[ANSWER_CURSOR] <= top and s[ANSWER_LINE] >= -1, "its citation")
     _require(0 <= s[SCORE] <= 1000, "its score")
 
 

@@ -19,6 +19,7 @@ class Tables(NamedTuple):
         q_pattern_rows: (questions, PATTERNS) rows of ``pat_start``.
         q_tokens: (questions, QUESTION_TOKENS) informative tokens, sorted, -1 at the end.
         q_flags: (questions, FLAGS) see `questions`.
+        q_name_id: (questions, NAMES) the names as the corpus has them, -1: it has no such name.
         q_name_tok: (questions, NAMES, NAME_TOKENS) tokens of each name, -1 at the end.
         q_evidence, q_value: (questions, MAX_HOPS) documents, -1 for none, and their rewards.
         q_hops: (questions,) pages of evidence.
@@ -54,6 +55,7 @@ class Tables(NamedTuple):
     q_pattern_rows: Ints
     q_tokens: Ints
     q_flags: Ints
+    q_name_id: Ints
     q_name_tok: Ints
     q_evidence: Ints
     q_value: Ints

@@ -105,7 +105,7 @@ class ResearchTask(TurnTask):
     def observe(self, agent: str) -> NDArray[np.float32]:
         if self._observation is None:
             self._observation = np.zeros(OBSERVATION_SIZE, np.float32)
-            write_observation(self.record, self.rows, self.questions.tables, self._observation)
+            write_observation(self.record, self.questions.tables, self._observation)
         return self._observation.copy()
 
     def action_mask(self, agent: str) -> NDArray[np.int8]:

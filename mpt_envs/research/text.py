@@ -62,20 +62,38 @@ from wrappers.task import Phase
 _LOG: Final = 8  # pages of the log that are shown
 
 _PART: Final = (
-    "You search: you alone can ask the search engine for pages. You cannot open pages, look "
-    "through them or answer.",
-    "You open: you alone can open results and links, scroll, and go back. You cannot search, look "
-    "for words or answer.",
-    "You find and answer: you alone can look for words on the open page and give the answer, which "
-    "ends the episode. You cannot search or open pages.",
+    (
+        "You search: you alone can ask the search engine for pages. You cannot open pages, look "
+        "through them or answer."
+    ),
+    (
+        "You open: you alone can open results and links, scroll, and go back. You cannot search, "
+        "look for words or answer."
+    ),
+    (
+        "You find and answer: you alone can look for words on the open page and give the answer, "
+        "which ends the episode. You cannot search or open pages."
+    ),
 )
 _TOOL_HELP: Final = (
     'search(query: text, topn: number = 10), e.g. search("Ada Velmar")',
-    "open(id: number or address = -1, cursor: number = -1, loc: number = -1, num_lines: number = "
-    "-1): follow link id of the page at cursor (-1: the page in view), or without an id show it "
-    "from line loc, e.g. open(id=3) or open(loc=40)",
-    'find(pattern: text, cursor: number = -1): lines with the pattern, e.g. find("teacher"); '
-    'answer(answer: text), with citations of lines, e.g. answer("1832 【3†L4-L5】")',
+    (
+        "open(id: number or address = -1, cursor: number = -1, loc: number = -1, num_lines: number "
+        "= -1): follow link id of the page at cursor (-1: the page in view), or without an id show "
+        "it from line loc, e.g. open(id=3) or open(loc=40)"
+    ),
+    (
+        "find(pattern: text, cursor: number = -1): lines with the pattern, e.g. "
+        'find("teacher"); answer(answer: text), with citations of lines, e.g. '
+        'answer("1832 【3†L4-L5】")'
+    ),
+)
+_GOAL: Final = (
+    "The answer stands on a page that other pages lead to: the question names a start, each page "
+    "names the next thing. Names are shared and second names are used, some sentences say what "
+    "is not true, and facts may stand further down a page. The team is rewarded for every page "
+    "that is needed, when it is first opened, and most for the right answer; a wrong answer ends "
+    "the episode, too."
 )
 
 
@@ -86,19 +104,15 @@ def profile(role: int, free_form: bool) -> str:
         role: index into ``layout.ROLES``.
         free_form: whether it may write any tool call.
     """
-    lines = [
+    part = (
         f"You are the {ROLES[role]} of a team (searcher, opener, finder) that shares one browser "
-        f"and answers a question from a corpus of pages. In each turn one agent acts. {_PART[role]}",
-        "The answer stands on a page that other pages lead to: the question names a start, each "
-        "page names the next thing. Names are shared and second names are used, some sentences say "
-        "what is not true, and facts may stand further down a page. The team is rewarded for every "
-        "page that is needed, when it is first opened, and most for the right answer; a wrong "
-        "answer ends the episode, too.",
-        "Answer with the name or number of one of the actions that are listed each turn.",
-    ]
+        f"and answers a question from a corpus of pages. In each turn one agent acts. "
+        f"{_PART[role]}"
+    )
+    how = "Answer with the name or number of one of the actions that are listed each turn."
     if free_form:
-        lines[-1] = f"Write one tool call: {_TOOL_HELP[role]}. You may also answer with an action."
-    return "\n".join(lines)
+        how = f"Write one tool call: {_TOOL_HELP[role]}. You may also answer with an action."
+    return "\n".join([part, _GOAL, how])
 
 
 def prompt(desk: Desk, role: int, phase: Phase, free_form: bool) -> str:

@@ -1,8 +1,8 @@
 """The tokenizer of the search: NFKC, case folded, words, and bigrams of Hangul and CJK runs.
 
-Korean glues particles to words ("서울은", "서울에서") and Chinese and Japanese put no spaces at all,
-so runs of these scripts become overlapping pairs of characters: "서울" then matches "서울은". A run of
-one character stays as it is. Everything else is split at what is neither letter nor digit.
+Korean glues particles to words ("서울은", "서울에서"), and Chinese and Japanese put no spaces at
+all, so runs of these scripts become overlapping pairs of characters: "서울" then matches "서울은".
+A run of one character stays as it is. All else is split at what is neither letter nor digit.
 """
 
 from __future__ import annotations

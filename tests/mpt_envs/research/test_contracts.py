@@ -1,0 +1,168 @@
+"""Every rule of the testing kit holds for the kinds of research games that the registry has not."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mpt_envs
+from mpt_envs.research import make_batch, make_task
+from mpt_envs.research.batch import ResearchBatch
+from mpt_envs.research.layout import ANSWER, DONE, EVIDENCE, PASSED, QUESTION, REF, TOP, TURN
+from mpt_envs.testing import TaskContractTests
+from wrappers.errors import SnapshotError
+from wrappers.task import ParseError, Snapshot, TurnTask
+
+
+class TestFreeForm(TaskContractTests):
+    """Games in which any tool call may be written."""
+
+    seeds = (3, 4)
+    snapshot_pairs = 8
+    pettingzoo_cycles = 60
+
+    def make_task(self) -> TurnTask:
+        return make_task(free_form=True)
+
+
+def test_snapshots_hold_what_was_written_in_free_form() -> None:
+    task, other = make_task(free_form=True), make_task(free_form=True)
+    task.reset(5)
+    index = task.parse("searcher_0", 'search("the quiet heron of 서울", topn=3)')
+    assert index == len(task.action_names("searcher_0")) - 1
+    between = task.snapshot()
+    other.restore(between)
+    results = [t.act("searcher_0", index) for t in (task, other)]
+    assert results[0] == results[1]
+    assert task.snapshot() == other.snapshot() != between
+    assert task.prompt("opener_0", "act") == other.prompt("opener_0", "act")
+    assert "the quiet heron of 서울" in task.prompt("opener_0", "act")
+
+
+@pytest.mark.parametrize("field", [QUESTION, DONE, TURN, TOP, EVIDENCE, REF, PASSED, -1, -5])
+def test_changed_snapshots_are_refused(field: int) -> None:
+    task = make_task()
+    task.reset(1)
+    for _ in range(3):
+        agent = max(task.possible_agents, key=task.expert_bid)
+        task.act(agent, task.expert_action(agent))
+    good = task.snapshot()
+    numbers = np.frombuffer(good.payload[16:], np.int32).copy()
+    for value in (-7, 1_000_000, int(numbers[field]) + 1):
+        changed = numbers.copy()
+        changed[field] = value
+        if field == TURN and value > 0:
+            continue  # another state, but a possible one
+        if field == QUESTION and value != -7 and value < len(task.questions):
+            continue
+        payload = good.payload[:16] + changed.tobytes()
+        with pytest.raises(SnapshotError):
+            task.restore(Snapshot(good.task_id, good.version, payload))
+        assert task.snapshot() == good
+
+
+def test_a_snapshot_of_another_corpus_is_refused() -> None:
+    task = make_task()
+    task.reset(1)
+    good = task.snapshot()
+    payload = bytes(16) + good.payload[16:]
+    with pytest.raises(SnapshotError, match="another corpus"):
+        task.restore(Snapshot(good.task_id, good.version, payload))
+
+
+def test_snapshots_are_small() -> None:
+    task = make_task()
+    task.reset(0)
+    assert len(task.snapshot().payload) < 8192
+
+
+def test_single_and_batch_are_the_same() -> None:
+    count = 12
+    rng = np.random.default_rng(1)
+    tasks = [make_task() for _ in range(count)]
+    batch = make_batch(count)
+    rows = np.arange(count)
+    batch.reset(rows, 40 + rows, rows % 3)
+    for k, task in enumerate(tasks):
+        task.reset(40 + k, k % 3)
+    for _ in range(25):
+        roles = rng.integers(-1, 3, count)
+        actions = np.zeros(count, np.int64)
+        outcomes = []
+        for k, task in enumerate(tasks):
+            if roles[k] < 0:
+                outcomes.append(task.skip())
+                continue
+            agent = task.possible_agents[roles[k]]
+            legal = np.flatnonzero(task.action_mask(agent))
+            # Now and then an illegal one, and seldom an answer, which ends the episode.
+            actions[k] = rng.choice(legal) if rng.random() < 0.9 else rng.integers(-1, 14)
+            if roles[k] == 2 and actions[k] >= ANSWER and rng.random() < 0.9:
+                actions[k] = legal[0]
+            outcomes.append(task.act(agent, int(actions[k])))
+        rewards, ended, illegal = step(batch, roles, actions)
+        assert rewards.tolist() == [o.reward for o in outcomes]
+        assert ended.tolist() == [o.terminated for o in outcomes]
+        assert illegal.tolist() == [o.info.get("illegal", False) for o in outcomes]
+        for k, task in enumerate(tasks):
+            assert np.array_equal(batch.records[k], task.record)
+            assert batch.snapshot(k) == task.snapshot()
+
+
+def step(batch: ResearchBatch, roles: Any, actions: Any) -> tuple[Any, ...]:
+    count = batch.num_envs
+    outputs = np.full(count, 9.0), np.ones(count, np.bool_), np.ones(count, np.bool_)
+    batch.act(roles, actions, *outputs)
+    return outputs
+
+
+def test_parts_of_the_seeds_have_different_questions() -> None:
+    source = make_task().source
+    seen = [set(part.tolist()) for part in source.parts]
+    assert all(len(part) > 200 for part in seen)
+    assert not (seen[0] & seen[1] or seen[0] & seen[2] or seen[1] & seen[2])
+    texts = {q.question for q in source.questions.questions}
+    assert len(texts) == len(source.questions)
+    for seed, part in ((7, 0), (7 + (1 << 59), 1), (7 + (1 << 60), 2)):
+        task = make_task()
+        task.reset(seed)
+        assert int(task.record[QUESTION]) in seen[part]
+
+
+def test_make_says_what_goes_wrong() -> None:
+    with pytest.raises(ValueError, match="belong together"):
+        mpt_envs.make("research/multihop-v0", corpus="somewhere.jsonl")
+    with pytest.raises(ValueError, match="lockstep"):
+        mpt_envs.make("research/multihop-v0", api="vector", free_form=True)
+    with pytest.raises(ValueError, match="free_form"):
+        mpt_envs.make("research/multihop-v0", free_form="yes")
+    with pytest.raises(TypeError, match="corpus"):
+        mpt_envs.make("research/multihop-v0", korpus="x")
+    game = mpt_envs.make(
+        "research/multihop-v0", api="vector", num_envs=2, free_form=True, vectorization="lockstep"
+    )
+    game.reset([0, 1])
+    game.close()
+
+
+def test_parsing_never_raises_and_never_moves() -> None:
+    task = make_task()
+    task.reset(2)
+    before = task.snapshot()
+    rng = random.Random(0)
+    pieces = [
+        "search(", "open(", ")", '"', "'", "id=", "-1", "{", "}", '"tool":', "answer", "\\", "\x00",
+        "서울", "】", "【1†L2】", "find", "9" * 50, ",", "null", "[", "\ud800",
+        "browser.", " ", "\n",
+    ]  # fmt: skip
+    for _ in range(600):
+        text = "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 12)))
+        for agent in task.possible_agents:
+            found = task.parse(agent, text)
+            assert isinstance(found, (int, ParseError))
+            if isinstance(found, int):
+                assert task.action_mask(agent)[found]
+    assert task.snapshot() == before
