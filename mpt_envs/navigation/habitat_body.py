@@ -226,8 +226,8 @@ class Body:
         if space is None:
             finder = self._simulator.pathfinder
             space = self._spaces[self.scene_id] = space_of_mesh(
-                np.array([[*v] for v in finder.build_navmesh_vertices()], np.float64),
-                np.array(finder.build_navmesh_vertex_indices(), np.int64),
+                np.asarray(finder.build_navmesh_vertices(), np.float64),
+                np.asarray(finder.build_navmesh_vertex_indices(), np.int64),
             )
         return space
 
