@@ -103,11 +103,12 @@ class _Builder:
 
     def place(self, word: str) -> int:
         """Put a word on the current line or a new one; returns the line."""
-        while len(word) > WIDTH:
+        if len(word) > WIDTH:
             if self.current:
                 self.break_line()
-            self.lines.append(word[:WIDTH])
-            word = word[WIDTH:]
+            whole = (len(word) - 1) // WIDTH
+            self.lines += [word[i * WIDTH : (i + 1) * WIDTH] for i in range(whole)]
+            word = word[whole * WIDTH :]
         if self.current and len(self.current) + 1 + len(word) > WIDTH:
             self.break_line()
         self.current = f"{self.current} {word}" if self.current else word

@@ -1,5 +1,6 @@
 """Words and pairs of characters."""
 
+# ruff: noqa: RUF001  (odd characters are what is tested)
 from __future__ import annotations
 
 import pytest
