@@ -107,6 +107,8 @@ _TOWARDS: Final = re.compile(r"\b(?:to|toward|towards|reach|approach|near|until)
 _MOVE: Final = re.compile(
     r"\b(?:walk|go|head|move|continue|proceed|straight|forward|keep|step|climb|follow|cross|turn)\b"
 )
+_STRAIGHT: Final = re.compile(r"\b(?:straight|forward|ahead|continue|keep)\b")
+_UNNAMED_ROOM: Final = re.compile(r"\b(?:into|enter|entering)\b.{0,30}\b(?:room|area|space)\b")
 _CLIMB: Final = re.compile(
     r"\b(?:up|down|climb|descend|ascend|bottom|top)\b.{0,30}"
     r"\b(?:stairs?|staircase|steps?|stairway)\b"
@@ -217,7 +219,12 @@ def _read(piece: str, found: list[Clause]) -> None:
     if doors and _MOVE.search(piece):
         found.append(Clause(c.ENTER, side=side, ordinal=ordinal, room=room))
         return
-    if re.search(r"\b(?:straight|forward|ahead|continue|keep)\b", piece):
+    if _UNNAMED_ROOM.search(piece):
+        found.append(Clause(c.ENTER, side=side))
+        return
+    # Also past, along or towards what has no name here: it is some way to walk.
+    somewhere = _ALONG.search(piece) or _PASS.search(piece) or _TOWARDS.search(piece)
+    if _STRAIGHT.search(piece) or (somewhere and _MOVE.search(piece)):
         found.append(Clause(c.STRAIGHT, room=room))
 
 

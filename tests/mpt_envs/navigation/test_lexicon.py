@@ -12,6 +12,7 @@ import pytest
 
 from mpt_envs.navigation import clauses as c
 from mpt_envs.navigation.clauses import MAX_CLAUSES, N_COLUMNS, Clause, as_array
+from mpt_envs.navigation.episodes import load_split
 from mpt_envs.navigation.facts import N_ROOMS, N_THINGS
 from mpt_envs.navigation.lexicon import parse_instruction
 from tests.mpt_envs.navigation.r2r_data import DATA, needs_r2r
@@ -107,3 +108,24 @@ def test_no_text_is_slow_to_read() -> None:
     words = ["turn", "left", "right", "around", "the", "to", "door", "hall", "past", "and", "stop"]
     for _ in range(200):
         parse_instruction(" ".join(rng.choice(words) for _ in range(200)))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Walk across the room and stop.", ["straight", "stop"]),
+        ("Walk past the antelope head, then wait.", ["straight", "stop"]),
+        ("Go to the electrical outlet and stop.", ["straight", "stop"]),
+        ("Enter the room to the right and wait.", ["enter (right)", "stop"]),
+        ("Go into the room with the tile floor and wait.", ["enter", "stop"]),
+    ],
+)
+def test_what_has_no_name_here_is_still_some_way_to_walk(text: str, wanted: list[str]) -> None:
+    assert [str(clause) for clause in parse_instruction(text)] == wanted
+
+
+@needs_r2r
+def test_real_instructions_have_something_to_do_before_the_stop() -> None:
+    read = [parse_instruction(e.instruction) for e in load_split(DATA, "val_unseen")]
+    assert sum(len(clauses) > 1 for clauses in read) > 0.99 * len(read)
+    assert 4 < sum(map(len, read)) / len(read) < 5.5
