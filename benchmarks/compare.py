@@ -18,7 +18,7 @@ from benchmarks.results import MPT_METHODS
 from benchmarks.runner import usable_cores
 from mpt_train.cli.console import run, usage_errors
 from mpt_train.cli.listings import describe_methods, description
-from mpt_train.config import EvalConfig, TrainConfig, check_config
+from mpt_train.config import ColdStartConfig, EvalConfig, TrainConfig, check_config
 from mpt_train.errors import RunFolderError
 from mpt_train.methods import METHODS, method_config
 
@@ -165,15 +165,26 @@ def _run_config(name: str, config: CompareConfig, preset: Preset, budget: float)
     return for_domain(dataclasses.replace(run, env=env))
 
 
-PRIORITIES = {"crafting": ("smith", "logger", "miner")}
+PRIORITIES = {
+    "crafting": ("smith", "logger", "miner"),
+    "research": ("finder", "opener", "searcher"),
+}
 """The best order of roles for a fixed priority, per domain: any order that puts a role early that
 can always do something starves those behind it."""
+
+COLD_STARTS = {"research": ColdStartConfig(episodes=256, epochs=8)}
+"""Cold starts of domains whose demonstrations are too short for the default one: an expert's
+episode of crafting has some sixty turns, one of research seven."""
 
 
 def for_domain(config: TrainConfig) -> TrainConfig:
     """The configuration with what a method can only know once the domain is known."""
     domain = config.task.split(":")[-1].split("/")[0]
-    return dataclasses.replace(config, priority=PRIORITIES.get(domain, config.priority))
+    return dataclasses.replace(
+        config,
+        priority=PRIORITIES.get(domain, config.priority),
+        cold_start=COLD_STARTS.get(domain, config.cold_start),
+    )
 
 
 def choose_folder(out: Path | None, stem: str, resume: bool) -> Path:
