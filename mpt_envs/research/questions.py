@@ -126,11 +126,11 @@ def candidates(question: str) -> Candidates:
         if not any(begin < b and a < end for begin, end in spans)
     ]
     korean = bool(_HANGUL.search(text))
-    # A noun right before a name says what it is; it is nothing to look for.
+    # A noun right before the name that is asked about says what it is: nothing to look for.
     beside = _BEFORE.search(text[: focus[0]])
     ranked: list[tuple[bool, int, int, str]] = []
     for position, (a, b, word) in enumerate(outside):
-        if order and beside is not None and a == beside.start(1):
+        if order and genitive[order[0]] and beside is not None and a == beside.start(1):
             continue
         if word.lower() in _STOP or word.startswith(_KO_QUESTION) or len(stem(word)) < 2:
             continue
@@ -363,6 +363,8 @@ def draft(encyclopedia: Encyclopedia, library: Library, dice: Dice, number: int)
     else:
         answers = (str(path[-1][0].facts[relation]),)
     text = _phrase(dice, encyclopedia, thing, start, [r for _, r in path])
+    if any(answer in text for answer in answers):
+        return None
     chain = [[start.name, ""]]
     for owner, r in path:
         word = (RELATIONS[r].noun if language == EN else RELATIONS[r].noun_ko).split()[0]
