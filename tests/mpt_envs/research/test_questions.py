@@ -269,9 +269,7 @@ def test_no_team_without_a_role_can_win(roles: tuple[int, ...]) -> None:
     assert play(64, roles)[0] == 0.0
 
 
-@pytest.mark.parametrize(
-    ("item", "at_most"), [("random", 0.05), ("first", 0.01), ("script", 0.5)]
-)
+@pytest.mark.parametrize(("item", "at_most"), [("random", 0.05), ("first", 0.01), ("script", 0.5)])
 def test_shortcuts_do_not_win(item: str, at_most: float) -> None:
     success, mean = play(128, (SEARCHER, OPENER, FINDER), item=item)
     print(f"{item}: success {success:.3f}, return {mean:.2f}")
