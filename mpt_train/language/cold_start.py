@@ -123,7 +123,7 @@ def fit_answers(
             order = generator.permutation(len(own))
             for start in range(0, len(order), config.batch_size):
                 pick = [own[i] for i in order[start : start + config.batch_size]]
-                accumulator = Accumulator(torch.nn.ModuleList([policy.agents[agent]]))
+                accumulator = Accumulator(voices, torch.nn.ModuleList([policy.agents[agent]]))
                 batch = [answer for _, answer in pick]
                 for rows in micro_batches(batch, policy.config.micro_batch):
                     chosen = [batch[i] for i in rows]

@@ -23,6 +23,7 @@ from mpt_train.language.transcript import Answer
 
 if TYPE_CHECKING:
     from mpt_train.language.policy import LanguagePolicy
+    from mpt_train.language.voices import Voices
     from mpt_train.rollout import Batch
 
 
@@ -31,25 +32,33 @@ class _Accumulated(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, value: Tensor, gradients: list[Tensor | None], *parameters: Tensor
+        ctx: Any,
+        value: Tensor,
+        gradients: list[Tensor | None],
+        voices: Voices,
+        *parameters: Tensor,
     ) -> Tensor:
-        ctx.gradients = gradients
+        ctx.gradients, ctx.voices = gradients, voices
         return value.clone()
 
     @staticmethod
     def backward(ctx: Any, *upstream: Any) -> tuple[Any, ...]:
         scale = float(upstream[0])
-        return (None, None, *[None if g is None else g * scale for g in ctx.gradients])
+        # An optimizer's step follows.
+        ctx.voices.changed()
+        return (None, None, None, *[None if g is None else g * scale for g in ctx.gradients])
 
 
 class Accumulator:
     """Sums losses and their gradients over micro-batches.
 
     Args:
-        modules: what learns.
+        voices: the models.
+        modules: those of them that learn.
     """
 
-    def __init__(self, modules: nn.ModuleList) -> None:
+    def __init__(self, voices: Voices, modules: nn.ModuleList) -> None:
+        self._voices = voices
         self._parameters = [p for p in modules.parameters() if p.requires_grad]
         self._gradients: list[Tensor | None] = [None] * len(self._parameters)
         self._total = 0.0
@@ -69,7 +78,7 @@ class Accumulator:
     def loss(self) -> Tensor:
         """The sum, as a tensor that can be differentiated."""
         value = torch.tensor(self._total)
-        result: Tensor = _Accumulated.apply(value, self._gradients, *self._parameters)
+        result: Tensor = _Accumulated.apply(value, self._gradients, self._voices, *self._parameters)
         return result
 
 
@@ -179,9 +188,10 @@ def action_loss(
     worlds = {int(key): world for world, key in enumerate(batch.keys)}
     answers: list[list[Answer]] = [[] for _ in range(policy.num_agents)]
     weights: list[list[float]] = [[] for _ in range(policy.num_agents)]
-    for key, answer in batch.transcript.of("act", batch.keys):
-        answers[key.agent].append(answer)
-        weights[key.agent].append(float(advantage[key.turn, worlds[key.episode]]))
+    for key, answer in batch.transcript.of("act"):
+        if batch.active[key.turn, worlds[key.episode]]:
+            answers[key.agent].append(answer)
+            weights[key.agent].append(float(advantage[key.turn, worlds[key.episode]]))
     counts = [float(len(own)) for own in answers]
     return _reinforce(
         policy, answers, weights, counts, entropy_weight, counter, "update_action", clip
@@ -200,9 +210,10 @@ def bid_loss(
     worlds = {int(key): world for world, key in enumerate(batch.keys)}
     answers: list[list[Answer]] = [[] for _ in range(policy.num_agents)]
     weights: list[list[float]] = [[] for _ in range(policy.num_agents)]
-    for key, answer in batch.transcript.of("bid", batch.keys):
-        answers[key.agent].append(answer)
-        weights[key.agent].append(float(advantage[key.turn, worlds[key.episode]]))
+    for key, answer in batch.transcript.of("bid"):
+        if batch.active[key.turn, worlds[key.episode]]:
+            answers[key.agent].append(answer)
+            weights[key.agent].append(float(advantage[key.turn, worlds[key.episode]]))
     turns = [float(batch.num_turns)] * policy.num_agents
     loss, entropy = _reinforce(
         policy, answers, weights, turns, entropy_weight, counter, "update_bid", clip
@@ -222,7 +233,7 @@ def _reinforce(
 ) -> tuple[Tensor, float]:
     """Sum over agents of ``-sum(weight * log_prob) / count``, and the mean entropy."""
     config = policy.config
-    accumulator = Accumulator(policy.agents)
+    accumulator = Accumulator(policy.voices, policy.agents)
     entropies: list[tuple[float, int]] = []
     for own, own_weights, count in zip(answers, weights, counts, strict=True):
         for rows in micro_batches(own, config.micro_batch):
@@ -258,7 +269,7 @@ def preference_loss(
 ) -> tuple[Tensor, dict[str, float]]:
     """Bradley-Terry on whole bid answers; each agent's loss is a mean over its own pairs."""
     config = policy.config
-    accumulator = Accumulator(policy.agents)
+    accumulator = Accumulator(policy.voices, policy.agents)
     correct = 0
     for agent in range(policy.num_agents):
         mine = [i for i, (first, _) in enumerate(responses) if first.agent == agent]

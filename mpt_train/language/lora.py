@@ -62,6 +62,7 @@ class _Selection:
         self.adapters: list[Adapter] = []
         self.single: int | None = None
         self.mask: Tensor | None = None
+        self.stamp = 0
 
 
 class AdaptedLinear(nn.Module):
@@ -108,17 +109,13 @@ class AdaptedLinear(nn.Module):
                 torch.cat([a for a, _ in pairs]).to(dtype),
                 torch.cat([b for _, b in pairs], dim=1).to(dtype),
             )
-        # A tensor counts its changes, but not inference tensors; `forget` is for those.
-        version = tuple(p._version for pair in pairs for p in pair)
+        # A tensor counts its changes, but not those that a fused optimizer makes.
+        version = (self._selection.stamp, *(p._version for pair in pairs for p in pair))
         if self._stacked is None or self._stacked[0] != version or self._stacked[1].dtype != dtype:
             a = torch.cat([a.detach() for a, _ in pairs]).to(dtype)
             b = torch.cat([b.detach() for _, b in pairs], dim=1).to(dtype)
             self._stacked = (version, a, b)
         return self._stacked[1], self._stacked[2]
-
-    def forget(self) -> None:
-        """Drop what was kept of the adapters' weights."""
-        self._stacked = None
 
 
 class AdapterBank:
@@ -158,12 +155,10 @@ class AdapterBank:
         self.adapters = [Adapter(self.layers, rank, generator) for _ in range(count)]
         self._selection = _Selection()
         self._selection.adapters = self.adapters
-        self._adapted = []
         for index, (name, layer) in enumerate(self.layers.items()):
             adapted = AdaptedLinear(layer, index, alpha / rank, self._selection)
             parent, _, child = name.rpartition(".")
             setattr(model.get_submodule(parent), child, adapted)
-            self._adapted.append(adapted)
 
     @property
     def parameters_each(self) -> int:
@@ -185,10 +180,9 @@ class AdapterBank:
         mask = nn.functional.one_hot(rows, len(self.adapters))
         chosen.mask = mask.repeat_interleave(self.rank, dim=1).float()
 
-    def forget(self) -> None:
-        """Drop copies of weights that were kept for speed."""
-        for layer in self._adapted:
-            layer.forget()
+    def changed(self) -> None:
+        """To be called when weights may have changed: copies that were kept for speed are void."""
+        self._selection.stamp += 1
 
 
 def save_peft(adapter: Adapter, folder: Path, base: str, alpha: float) -> None:

@@ -18,7 +18,7 @@ from mpt_train.language.config import LanguageConfig
 from mpt_train.language.decoding import Session, Work, sample, score_options
 from mpt_train.language.game import TextVectorGame
 from mpt_train.language.models import load
-from mpt_train.language.transcript import Answer, Key
+from mpt_train.language.transcript import Answer, Key, Transcript
 from mpt_train.language.voices import Voices
 from mpt_train.policy import sample_rows
 from wrappers.bid_text import read_bid
@@ -88,6 +88,11 @@ class LanguagePolicy(AskingPolicy):
         """The tokens that stand for a picture in a prompt; None without one."""
         reader = self.voices.loaded.pictures
         return None if picture is None or reader is None else reader.tokens(picture)
+
+    def new_transcript(self) -> Transcript:
+        """An empty one, at the beginning of episodes: weights may have changed since the last."""
+        self.voices.changed()
+        return super().new_transcript()
 
     def _forget_turn(self) -> None:
         self._bid_sessions = {}

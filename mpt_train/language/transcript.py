@@ -87,11 +87,10 @@ class Transcript:
             name = f"{phase}/{error}"
             self.unread[name] = self.unread.get(name, 0) + 1
 
-    def of(self, phase: str, keys: NDArray[np.uint64]) -> Iterator[tuple[Key, Answer]]:
-        """The answers of a phase in some episodes, in the order in which they were given."""
-        episodes = {int(key) for key in keys}
+    def of(self, phase: str) -> Iterator[tuple[Key, Answer]]:
+        """The answers of a phase, in the order in which they were given."""
         for key, answer in self.answers.items():
-            if key.phase == phase and key.episode in episodes:
+            if key.phase == phase:
                 yield key, answer
 
     def valid_share(self, phase: str) -> float:

@@ -40,6 +40,7 @@ class Voices:
         self.count = count
         self.loaded = loaded
         self.device = device_of(config)
+        self._stamp = 0
         self._autocast = config.parameters == "separate" and dtype_of(config) == torch.bfloat16
         self._bank: AdapterBank | None = None
         wanted = 2 * count if config.kl else count
@@ -82,8 +83,17 @@ class Voices:
         return Session(self.model_of(agents[0]), agents, select)
 
     def version(self) -> tuple[int, ...]:
-        """Changes whenever a weight that learns does."""
-        return tuple(p._version for p in self.agents.parameters())
+        """Changes whenever a weight that learns may have changed."""
+        return (self._stamp, *(p._version for p in self.agents.parameters()))
+
+    def changed(self) -> None:
+        """To be called when weights may have changed: what was computed with them is void.
+
+        Tensors count their changes, but not those that a fused optimizer makes.
+        """
+        self._stamp += 1
+        if self._bank is not None:
+            self._bank.changed()
 
     @contextlib.contextmanager
     def computing(self) -> Iterator[None]:
