@@ -51,7 +51,10 @@ for _goal, _description in {
         f"crafting/{_goal}-v0",
         task="mpt_envs.crafting:make_task",
         batch="mpt_envs.crafting:make_batch",
-        backends={"minetest": Backend("mpt_envs.crafting.minetest:make_task")},
+        backends={
+            "minetest": Backend("mpt_envs.crafting.minetest:make_task"),
+            "minestudio": Backend("mpt_envs.crafting.minestudio:make_task"),
+        },
         kwargs={"goal": _goal},
         description=_description,
     )
