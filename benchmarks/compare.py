@@ -167,14 +167,18 @@ def _run_config(name: str, config: CompareConfig, preset: Preset, budget: float)
 
 PRIORITIES = {
     "crafting": ("smith", "logger", "miner"),
+    "navigation": ("mover", "turner", "stopper"),
     "research": ("finder", "opener", "searcher"),
 }
 """The best order of roles for a fixed priority, per domain: any order that puts a role early that
 can always do something starves those behind it."""
 
-COLD_STARTS = {"research": ColdStartConfig(episodes=256, epochs=8)}
+COLD_STARTS = {
+    "navigation": ColdStartConfig(episodes=192),
+    "research": ColdStartConfig(episodes=256, epochs=8),
+}
 """Cold starts of domains whose demonstrations are too short for the default one: an expert's
-episode of crafting has some sixty turns, one of research seven."""
+episode of crafting has some sixty turns, one of navigation twenty, one of research seven."""
 
 
 def for_domain(config: TrainConfig) -> TrainConfig:
