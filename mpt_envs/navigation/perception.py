@@ -101,13 +101,16 @@ def look(s, f, frame, sight, things, around):
         squared = dx * dx + dz * dz
         if squared > SIGHT * SIGHT:
             continue
-        length = np.sqrt(squared)
-        near = length < _AT_HAND + things[index, T_RADIUS]
-        if not (around or near) and dx * ahead_x + dz * ahead_z < _COS_VIEW * length:
-            continue
-        walls = sight.shape[0] > 0 and length > 0.0
-        if walls and cast_flat(sight, frame, x, z, dx / length, dz / length, length) < length:
-            continue
+        ahead = dx * ahead_x + dz * ahead_z
+        if not around and (ahead < 0.0 or ahead * ahead < _COS_VIEW * _COS_VIEW * squared):
+            at_hand = _AT_HAND + things[index, T_RADIUS]
+            if squared > at_hand * at_hand:
+                continue
+        if sight.shape[0] > 0 and squared > 0.0:
+            length = np.sqrt(squared)
+            scale = 1.0 / length
+            if cast_flat(sight, frame, x, z, dx * scale, dz * scale, length) < length:
+                continue
         set_bit(s, VISIBLE_LOW, index)
     s[SEEN_LOW] |= s[VISIBLE_LOW]
     s[SEEN_HIGH] |= s[VISIBLE_HIGH]

@@ -174,11 +174,31 @@ def _draw_house(draw: ImageDraw.ImageDraw, frame: _Frame, house: House) -> None:
         x = min(max(x, left + half), right - half)
         y = min(max(y, top + 7), bottom - 7)
         draw.text((x, y), name, fill=(48, 44, 44), font=small, anchor="mm")
-    for room in house.rooms:
-        x, y = frame.at(*room.rect.centre)
-        draw.text(
-            (x, y), ROOMS[room.kind].upper(), fill=(112, 112, 120), font=_font(12), anchor="mm"
-        )
+    for number, room in enumerate(house.rooms):
+        words = ROOMS[room.kind].upper()
+        things = [frame.box(t.rect) for t in house.things if t.room == number]
+        x, y = _free_spot(frame.box(room.rect), things, _font(12).getlength(words) / 2 + 4)
+        draw.text((x, y), words, fill=(112, 112, 120), font=_font(12), anchor="mm")
+
+
+def _free_spot(
+    room: tuple[float, float, float, float],
+    things: list[tuple[float, float, float, float]],
+    half: float,
+) -> tuple[float, float]:
+    """Where in a room a line of text lies on no thing; the middle if there is no such place."""
+    left, top, right, bottom = room
+    middle = (left + right) / 2
+    for share in (0.5, 0.35, 0.65, 0.22, 0.78):
+        y = top + share * (bottom - top)
+        for x in (middle, max(middle - 40, left + half), min(middle + 40, right - half)):
+            # Names of things stand out over their edges.
+            if not any(
+                x - half < t[2] + 12 and x + half > t[0] - 12 and y - 8 < t[3] and y + 8 > t[1]
+                for t in things
+            ):
+                return x, y
+    return middle, (top + bottom) / 2
 
 
 def _draw_ground(picture: Image.Image, frame: _Frame, world: World, height: float) -> None:

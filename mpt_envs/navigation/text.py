@@ -147,9 +147,7 @@ def _body(record: NDArray[np.uint8], world: World) -> str:
     away = math.hypot(dx, dz)
     turned = int(s[at.HEADING])
     facing = turned * STEP_ANGLE if turned <= N_HEADINGS // 2 else (turned - 24) * STEP_ANGLE
-    side = (
-        f"{abs(facing)} degrees to the {'left' if facing > 0 else 'right'} of" if facing else "as"
-    )
+    side = f"{abs(facing)} degrees to the {'left' if facing > 0 else 'right'} of " if facing else ""
     start = "at the start"
     if away >= 0.05:
         start = f"the start is {away:.1f} m {_bearing(f, s, dx, dz)}"
@@ -159,7 +157,7 @@ def _body(record: NDArray[np.uint8], world: World) -> str:
         height = f"; {abs(climbed):.1f} m {'above' if climbed > 0 else 'below'} it"
     return (
         f"{where}walked {float(f[at.F_LENGTH]):.1f} m; {start}{height}; "
-        f"facing {side} the first direction."
+        f"facing {side}the first direction."
     )
 
 
