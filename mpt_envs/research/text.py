@@ -181,7 +181,7 @@ def event(desk: Desk, cursor: int) -> str:
     if kind == PAGE_SEARCH:
         found = int((library.arrays["results"][int(desk.rows[cursor])] >= 0).sum())
         query = " ".join(clean(query_of(desk, cursor)).split())[:120]
-        return f'searched "{query}": {found} results'
+        return f'searched "{query}": {found} result{"" if found == 1 else "s"}'
     if kind == PAGE_DOCUMENT:
         loc = int(record[LOC + cursor])
         where = f" from line {loc}" if loc else ""

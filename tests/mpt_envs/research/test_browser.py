@@ -38,11 +38,10 @@ def test_the_text_of_the_tools(task: ResearchTask) -> None:
     lines = [line for line in shown.splitlines() if line.startswith("L")]
     assert len(lines) == 3
     assert all(len(line) <= 84 for line in lines)
-    call(task, "find('TEACHER')")
+    call(task, "find('WAS a Painter')")
     shown = page(task)
-    assert (
-        f"[2] Find results for `TEACHER` in Ada Velmar ({SITE}/ada/find?pattern=TEACHER)" in shown
-    )
+    found = f"{SITE}/ada/find?pattern=WAS%20a%20Painter"
+    assert f"[2] Find results for `WAS a Painter` in Ada Velmar ({found})" in shown
     assert "L0: # 【0†match at L0】" in shown
     call(task, "open(id=0, cursor=1)")
     assert f"[3] Bo Tann ({SITE}/bo)" in page(task)
