@@ -46,6 +46,7 @@ _TRIES: Final = 3
 _PICK_UP_TICKS: Final = 30
 _TOWER_TICKS: Final = 40
 _PLACE_TICKS: Final = 6
+_CLOSE_TICKS: Final = 5
 _EYES: Final = 1.62
 
 #: Neighbours of a block, from which another can be placed against it: below first.
@@ -128,6 +129,16 @@ class Body:
         if how == 4:
             return centre._replace(z=centre.z + (0.5 if eyes.z > centre.z else -0.5))
         return centre
+
+    def close_windows(self) -> None:
+        """Close whatever window is open: while one is, keys and camera do something else."""
+        for _ in range(_TRIES):
+            if not self.engine.report.gui_open:
+                return
+            self.engine.step("inventory")
+            for _ in range(_CLOSE_TICKS):
+                if self.engine.report.gui_open:
+                    self.engine.step()
 
     # -- walking -----------------------------------------------------------------------------
 
@@ -382,19 +393,21 @@ class Body:
             return False
         below = self.engine.report.feet
         self.look(self.engine.report.yaw, 90.0)
+        last = -1.0
         for _ in range(_TOWER_TICKS):
-            place = self.engine.report.place
-            high = place.y - below.y
-            if self.engine.report.feet.y > below.y and abs(high - 1.0) < 0.05:
+            y = self.engine.report.place.y
+            if self.engine.report.feet.y > below.y and abs(y - last) < 1e-3:
                 name = self._probe(below)
                 if kind_of(name) > WATER:
                     self.window.set_block(below, name)
                     self.window.stand(self.engine.report.feet)
                     return True
-            if high > 1.02:
-                self.engine.step("jump", "use")
+            last = y
+            # Sneaking, a click on a table or furnace underfoot does not open it.
+            if y - below.y > 1.02:
+                self.engine.step("sneak", "jump", "use")
             else:
-                self.engine.step("jump")
+                self.engine.step("sneak", "jump")
         self.window.stand(self.engine.report.feet)
         return False
 

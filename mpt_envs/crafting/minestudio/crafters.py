@@ -8,6 +8,7 @@ what comes out is believed only when it is in the inventory.
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from typing import Final
 
 from mpt_envs.crafting import facts
@@ -25,7 +26,6 @@ from mpt_envs.crafting.minestudio.screens import (
     Desk,
     NoRoomError,
     Screen,
-    craft_clicks,
     player_slot,
     result_slot,
 )
@@ -88,14 +88,7 @@ class GuiCrafter(Crafter):
         return self.engine.report.gui_open
 
     def _close(self) -> Report:
-        for _ in range(3):
-            if not self.engine.report.gui_open:
-                break
-            self.engine.step("inventory")
-            for _ in range(_SETTLE_TICKS):
-                if not self.engine.report.gui_open:
-                    break
-                self.engine.step()
+        self.body.close_windows()
         # What lay in the grid comes back a tick later.
         return self.engine.wait(1)
 
@@ -111,56 +104,54 @@ class GuiCrafter(Crafter):
             # Let the button go, or the next click would be none.
             self.engine.step()
 
-    def _work(self, at: Spot | None, clicks: list[Click]) -> Report | None:
-        """Open a window, click, close it; None if it did not open."""
+    def _work(self, at: Spot | None, plan: Callable[[Desk], None]) -> Report | None:
+        """Open a window, plan and make clicks, close it; None if that was not possible.
+
+        What is planned before a window is open may be wrong: things still fly in.
+        """
         if not self._open(at):
             return None
-        self._click_all(clicks)
+        desk = Desk(self.engine.report.slots)
+        try:
+            plan(desk)
+        except NoRoomError:
+            self._close()
+            return None
+        self._click_all(desk.clicks)
         return self._close()
 
     # -- the crafter -------------------------------------------------------------------------
 
     def exchange(self, slot: int, hotbar: int) -> bool:
-        desk = Desk(self.engine.report.slots)
-        desk.swap(slot, hotbar)
         wanted = self.engine.report.slots[slot]
-        after = self._work(None, desk.clicks)
+        after = self._work(None, lambda desk: desk.swap(slot, hotbar))
         return after is not None and after.slots[hotbar] == wanted
 
     def craft(self, item: int, table: Spot | None) -> bool:
         screen: Screen = "inventory" if table is None else "table"
         before = self.engine.report.counts()[item]
-        try:
-            clicks = craft_clicks(self.engine.report.slots, item, screen)
-        except NoRoomError:
-            return False
-        after = self._work(table, clicks)
+        after = self._work(table, lambda desk: desk.craft(item, screen))
         return after is not None and after.counts()[item] > before
 
     def load(self, furnace: Spot, item: int, amount: int, fuel: int, count: int) -> bool:
-        before = self.engine.report.counts()
-        wanted = list(before)
-        desk = Desk(self.engine.report.slots)
-        try:
-            if amount:
-                desk.deal(item, [FURNACE_INPUT_SLOT] * amount)
-                wanted[item] -= amount
-            if count:
-                desk.deal(fuel, [FURNACE_FUEL_SLOT] * count)
-                wanted[fuel] -= count
-        except NoRoomError:
+        def plan(desk: Desk) -> None:
+            desk.deal(item, [FURNACE_INPUT_SLOT] * amount)
+            desk.deal(fuel, [FURNACE_FUEL_SLOT] * count)
+
+        wanted = self.engine.report.counts()
+        wanted[item] -= amount
+        if count:
+            wanted[fuel] -= count
+        after = self._work(furnace, plan)
+        if after is None:
             return False
-        after = self._work(furnace, desk.clicks)
-        return after is not None and after.counts() == wanted
+        counts = after.counts()
+        return all(counts[i] == wanted[i] for i in (item, fuel) if i >= 0)
 
     def unload(self, furnace: Spot, item: int, amount: int) -> bool:
         before = self.engine.report.counts()[item]
-        desk = Desk(self.engine.report.slots)
-        try:
-            desk.collect(result_slot("furnace"), minecraft_name(item), amount)
-        except NoRoomError:
-            return False
-        after = self._work(furnace, desk.clicks)
+        name = minecraft_name(item)
+        after = self._work(furnace, lambda desk: desk.collect(result_slot("furnace"), name, amount))
         return after is not None and after.counts()[item] > before
 
 

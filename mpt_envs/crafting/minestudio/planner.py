@@ -102,6 +102,7 @@ class Planner:
         Raises:
             BodyDied: the body died of it.
         """
+        self.body.close_windows()
         if role < 0:
             self.body.engine.wait(facts.SKIP_TICKS)
             self._tell(at.EVENT_SKIPPED, 0, facts.SKIP_TICKS)

@@ -183,47 +183,29 @@ class Desk:
             self._click(player_slot(one))
         self.slots[one], self.slots[other] = self.slots[other], self.slots[one]
 
+    def craft(self, item: int, screen: Screen) -> None:
+        """Craft an item once in a window that has just been opened.
 
-def craft_clicks(slots: Sequence[Stack | None], item: int, screen: Screen) -> list[Click]:
-    """The clicks that craft an item once in a window that has just been opened.
+        Args:
+            item: of `SHAPES`.
+            screen: "inventory" or "table".
 
-    Args:
-        slots: what the inventory holds.
-        item: of `SHAPES`.
-        screen: "inventory" or "table".
+        Raises:
+            NoRoomError: something is missing, or the inventory is full.
+        """
+        by_item: dict[int, list[tuple[int, int]]] = {}
+        for row, line in enumerate(SHAPES[item]):
+            for column, ingredient in enumerate(line):
+                if ingredient is not None:
+                    by_item.setdefault(ingredient, []).append(grid_slot(screen, row, column))
+        product = facts.ITEM_NAMES[item]
+        for ingredient, places in by_item.items():
+            name = self.deal(self._or_charcoal(ingredient), places)
+            if item == facts.I_PLANKS:
+                product = planks_of(name)
+        self.collect(result_slot(screen), product, facts.RECIPES[item].makes)
 
-    Raises:
-        NoRoomError: something is missing, or the inventory is full.
-    """
-    desk = Desk(slots)
-    shape = SHAPES[item]
-    by_item: dict[int, list[tuple[int, int]]] = {}
-    for row, line in enumerate(shape):
-        for column, ingredient in enumerate(line):
-            if ingredient is not None:
-                by_item.setdefault(ingredient, []).append(grid_slot(screen, row, column))
-    product = facts.ITEM_NAMES[item]
-    for ingredient, places in by_item.items():
-        if item == facts.I_TORCH and ingredient == facts.I_COAL:
-            try:
-                desk.find(facts.I_COAL)
-            except NoRoomError:
-                ingredient = facts.I_CHARCOAL
-        name = desk.deal(ingredient, places)
-        if item == facts.I_PLANKS:
-            product = planks_of(name)
-    desk.collect(result_slot(screen), product, facts.RECIPES[item].makes)
-    return desk.clicks
-
-
-def move_clicks(
-    slots: Sequence[Stack | None], item: int, count: int, at: tuple[int, int]
-) -> list[Click]:
-    """The clicks that put so many of an item on one place, e.g. into a furnace.
-
-    Raises:
-        NoRoomError: there are not enough.
-    """
-    desk = Desk(slots)
-    desk.deal(item, [at] * count)
-    return desk.clicks
+    def _or_charcoal(self, item: int) -> int:
+        """Charcoal where coal is wanted and there is none."""
+        have = any(stack is not None and item_of(stack.name) == item for stack in self.slots)
+        return facts.I_CHARCOAL if item == facts.I_COAL and not have else item
