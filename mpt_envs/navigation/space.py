@@ -41,6 +41,7 @@ _DIAGONAL: Final = math.sqrt(2.0)
 _BUCKETS: Final = 256  # of the queue; a power of two
 _BUCKETS_PER_CELL: Final = 4.0
 _EXACT: Final = 1.0  # metres around the goal in which distances are Euclidean
+_PARALLEL: Final = 1e-9  # a component of a direction that counts as none
 _INFINITE: Final = np.float32(np.inf)
 
 
@@ -350,10 +351,11 @@ def cast(heights, frame, x, z, layer, dx, dz, reach):
     y = heights[layer, iz, ix]
     side_x = 1 if dx > 0.0 else -1
     side_z = 1 if dz > 0.0 else -1
-    per_x = cell / abs(dx) if dx != 0.0 else np.inf
-    per_z = cell / abs(dz) if dz != 0.0 else np.inf
-    next_x = (ix + 1 - gx if dx > 0.0 else gx - ix) * per_x if dx != 0.0 else np.inf
-    next_z = (iz + 1 - gz if dz > 0.0 else gz - iz) * per_z if dz != 0.0 else np.inf
+    along_x, along_z = abs(dx) > _PARALLEL, abs(dz) > _PARALLEL
+    per_x = cell / abs(dx) if along_x else np.inf
+    per_z = cell / abs(dz) if along_z else np.inf
+    next_x = (ix + 1 - gx if dx > 0.0 else gx - ix) * per_x if along_x else np.inf
+    next_z = (iz + 1 - gz if dz > 0.0 else gz - iz) * per_z if along_z else np.inf
     single = heights.shape[0] == 1
     while True:
         if next_x < next_z:
@@ -422,26 +424,28 @@ def cast_flat(clearance, frame, x, z, dx, dz, reach):
     per_metre = 1.0 / cell
     gx, gz = (x - frame[F_X]) * per_metre, (z - frame[F_Z]) * per_metre
     most = reach * per_metre
-    per_x = 1.0 / dx if dx != 0.0 else np.inf
-    per_z = 1.0 / dz if dz != 0.0 else np.inf
+    along_x, along_z = abs(dx) > _PARALLEL, abs(dz) > _PARALLEL
+    per_x = 1.0 / dx if along_x else np.inf
+    per_z = 1.0 / dz if along_z else np.inf
+    ix, iz = np.int64(gx), np.int64(gz)
     at = 0.0
     while True:
-        px, pz = gx + dx * at, gz + dz * at
-        ix, iz = np.int64(px), np.int64(pz)
         free = np.int64(clearance[iz, ix])
         if free == 0:
             return at * cell
         if free > 1:
             at += free - 1
+            ix, iz = np.int64(gx + dx * at), np.int64(gz + dz * at)
         else:
-            # To where the line leaves this column.
-            to_x = (ix + 1 - px) * per_x if dx > 0.0 else (ix - px) * per_x
-            to_z = (iz + 1 - pz) * per_z if dz > 0.0 else (iz - pz) * per_z
-            if dx == 0.0:
-                to_x = np.inf
-            if dz == 0.0:
-                to_z = np.inf
-            at += max(0.0, min(to_x, to_z)) + 1e-7
+            # Into the next column, by its number: so rounding cannot keep the line from going on.
+            to_x = ((ix + 1 if dx > 0.0 else ix) - gx) * per_x if along_x else np.inf
+            to_z = ((iz + 1 if dz > 0.0 else iz) - gz) * per_z if along_z else np.inf
+            if to_x < to_z:
+                at = max(at, to_x)
+                ix += 1 if dx > 0.0 else -1
+            else:
+                at = max(at, to_z)
+                iz += 1 if dz > 0.0 else -1
         if at >= most:
             return reach
 

@@ -233,6 +233,15 @@ def test_strides_see_what_steps_see() -> None:
         steps = cast(space.heights, space.frame, x, z, 0, *way, 6.0)
         strides = cast_flat(space.clearance, space.frame, x, z, *way, 6.0)
         assert strides == pytest.approx(steps, abs=1e-5)
+    # On the border between two columns, along it, as after walking at a right angle.
+    tiny = math.cos(math.pi / 2)
+    for dx, dz in ((-tiny, 1.0), (tiny, -1.0), (1.0, tiny), (-1.0, -tiny)):
+        for iz, ix in free[rng.integers(0, len(free), 50)].tolist():
+            x, z = -2.0 + ix * CELL, 3.0 + iz * CELL
+            if not math.isfinite(heights[0, iz, ix]) or space.locate((x, 0.0, z)) is None:
+                continue
+            strides = cast_flat(space.clearance, space.frame, x, z, dx, dz, 6.0)
+            assert 0.0 <= strides <= 6.0
     # The distance to the nearest closed column, by looking at all of them.
     closed = np.argwhere(np.isnan(heights[0]))
     for iz, ix in free[::97].tolist():
