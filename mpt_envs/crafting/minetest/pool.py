@@ -4,7 +4,7 @@ A task takes a server when it needs the engine and gives it back when it is clos
 servers that were given back are kept for the next one. Where more tasks want to play at once than
 there may be servers, the one that has waited longest is *parked*: its state is read out, which is
 exact, and read in again when its turn comes. So a trainer can branch a hundred worlds on a machine
-that holds sixteen servers.
+that holds thirty.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mpt_envs.crafting.minetest.errors import EngineError
 from mpt_envs.crafting.minetest.server import Server
 
 LIMIT_VARIABLE: Final = "MPT_MINETEST_SERVERS"
-DEFAULT_LIMIT: Final = 16
+DEFAULT_LIMIT: Final = 32
 _KEPT_IDLE: Final = 4
 _KEPT_STARTS: Final = 512  # of 80 kB each
 

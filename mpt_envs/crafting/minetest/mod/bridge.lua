@@ -17,7 +17,7 @@ end
 
 local settings = minetest.settings
 local path = assert(settings:get("mpt_socket"), "mpt_socket is not set")
-local IDLE = 0.02 -- seconds without a request after which the engine gets its turn
+local IDLE = 0.25 -- seconds without a request after which the engine gets its turn
 local PATIENCE = 60 * 1000000 -- microseconds that the first client may take to come
 
 local server = (type(unix) == "table" and unix.stream or unix)()

@@ -41,14 +41,16 @@ M.prepare = prepare
 
 local function is_natural(block) return block >= M.GRASS and block <= M.IRON_ORE end
 
--- Copy a chunk's middle into the arena's buffers; nil if it does not serve. Returns content ids and
--- param2 by cell.
+local data = {}
+
+-- Cut the world out of a chunk; nil if it does not serve. Returns content ids by cell, and a function
+-- that returns param2 by cell.
 local function cut_out(x0, z0)
 	local low = { x = x0, y = LOW, z = z0 }
 	local high = { x = x0 + W - 1, y = LOW + CHUNK - 1, z = z0 + W - 1 }
 	local manip = minetest.get_voxel_manip()
 	local e1, e2 = manip:read_from_map(low, high)
-	local data, param2 = manip:get_data(), manip:get_param2_data()
+	manip:get_data(data)
 	local area = VoxelArea:new({ MinEdge = e1, MaxEdge = e2 })
 	local row = area.ystride
 	local block_by_id = M.block_by_id
@@ -68,7 +70,7 @@ local function cut_out(x0, z0)
 	table.sort(sorted)
 	local base = sorted[math.floor(#sorted / 2)] - GROUND_LAYER
 	if base < LOW or base + H > LOW + CHUNK then return nil end
-	local ids, params = {}, {}
+	local ids, places = {}, {}
 	local barrier = minetest.get_content_id("mpt_body:barrier")
 	local bedrock = minetest.get_content_id("mpt_body:bedrock")
 	local cell = 0
@@ -78,15 +80,15 @@ local function cut_out(x0, z0)
 			local edge = x == 0 or z == 0 or x == W - 1 or z == W - 1
 			for y = 0, H - 1 do
 				if edge or y == H - 1 then
-					ids[cell], params[cell] = barrier, 0
+					ids[cell], places[cell] = barrier, false
 				elseif y == 0 then
-					ids[cell], params[cell] = bedrock, 0
+					ids[cell], places[cell] = bedrock, false
 				else
 					local id = data[at]
 					local block = block_by_id[id]
 					-- Lava would be a wall to this body: no such place.
 					if not block or block >= M.TABLE then return nil end
-					ids[cell], params[cell] = id, param2[at]
+					ids[cell], places[cell] = id, at
 				end
 				at = at + row
 				cell = cell + 1
@@ -94,7 +96,11 @@ local function cut_out(x0, z0)
 			M.ground[x * W + z] = math.min(math.max(top[x * W + z] - base, 0), H - 2)
 		end
 	end
-	return ids, params
+	return ids, function()
+		local param2, params = manip:get_param2_data(), {}
+		for i = 0, M.CELLS - 1 do params[i] = places[i] and param2[places[i]] or 0 end
+		return params
+	end
 end
 
 -- Whether a body could leave a cell: roots and pits close some in.
@@ -178,7 +184,7 @@ function M.begin(chunks)
 			for _, window in ipairs(WINDOWS) do
 				local ids, params = cut_out(cx + window[1], cz + window[2])
 				if ids and serves(ids) then
-					M.write_map(ids, params, {})
+					M.write_map(ids, params(), {})
 					start = #M.lists[0] >= MIN_TREES and find_start()
 					if start then break end
 				end
