@@ -1,0 +1,202 @@
+"""Demonstrations: what agents read and should answer, as files that any tool reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.main import main
+from mpt_train.cold_start import demonstrate, replay_solo
+from mpt_train.config import ColdStartConfig
+from mpt_train.flops import FlopCounter
+from mpt_train.games import build_game
+from mpt_train.language import cold_start, demos
+from mpt_train.language.errors import DemonstrationError
+from mpt_train.language.game import TextVectorGame
+from mpt_train.language.policy import LanguagePolicy
+from mpt_train.seeds import demonstration_seeds
+from tests.mpt_train.language.swarms import TASK, build, config
+
+
+def written(tmp_path: Path, *options: str) -> list[dict[str, Any]]:
+    out = tmp_path / "demos.jsonl"
+    assert main(["demos", TASK, "--episodes", "3", "--out", str(out), *options]) == 0
+    return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("form", ["json", "plain"])
+@pytest.mark.parametrize("solo", [False, True])
+def test_every_demonstrated_answer_is_read_as_what_was_done(form: Any, solo: bool) -> None:
+    run = config("monolithic" if solo else "mpt", answers=form)
+    swarm = build_game(run, 3, solo=False)
+    sizes = max(swarm.observation_sizes), max(swarm.action_counts)
+    recorded = demonstrate(swarm, run.cold_start, 0, *sizes)
+    game = swarm
+    if solo:
+        game = build_game(run, 3)
+        sizes = max(game.observation_sizes), max(game.action_counts)
+        recorded = replay_solo(game, recorded, swarm, 0, *sizes)
+    assert isinstance(game, TextVectorGame)
+    batch, count = recorded.batch, 0
+    rows = {int(seed): row for row, seed in enumerate(demonstration_seeds(0, 3))}
+    examples = demos.replay(game, batch, demonstration_seeds(0, 3), form, bids=not solo)
+    # The game stands where each answer was given while its example is looked at.
+    for example in examples:
+        row, agent = rows[example.seed], game.possible_agents.index(example.agent)
+        choice = game.read(row, agent, example.answer)
+        if example.phase == "bid":
+            assert choice == batch.bids[example.turn, row, agent]
+        else:
+            assert agent == batch.winners[example.turn, row]
+            assert choice == batch.actions[example.turn, row]
+        assert example.user == game.prompt(row, agent)
+        assert example.system == game.profile(agent)
+        count += 1
+    assert count == batch.num_turns * (0 if solo else 3) + int(batch.acted.sum())
+
+
+def test_a_file_is_chat_that_others_can_learn_from(tmp_path: Path) -> None:
+    lines = written(tmp_path, "--seed", "4")
+    assert {line["phase"] for line in lines} == {"bid", "act"}
+    for line in lines:
+        assert [m["role"] for m in line["prompt"]] == ["system", "user"]
+        assert [m["role"] for m in line["completion"]] == ["assistant"]
+        answer = json.loads(line["completion"][0]["content"])
+        assert list(answer) == (["bid"] if line["phase"] == "bid" else ["action"])
+        assert line["agent"].startswith(line["role"]) and line["task"] == TASK
+    assert written(tmp_path, "--seed", "4") == lines
+    assert written(tmp_path, "--seed", "5") != lines
+
+
+def test_a_file_teaches_what_the_run_would_teach(tmp_path: Path) -> None:
+    path = tmp_path / "demos.jsonl"
+    options = ["--answers", "plain", "--brief", "--out", str(path), "--episodes", "3"]
+    assert main(["demos", TASK, *options]) == 0
+    run = config(turns=None)
+    _, policy, game = build(run, 3)
+    recorded = demonstrate(game, ColdStartConfig(), 0, policy.observation_size, policy.num_actions)
+    direct = cold_start.encode(
+        policy, demos.replay(game, recorded.batch, demonstration_seeds(0, 3), "plain"), game
+    )
+    read = cold_start.encode(policy, demos.read(path), game)
+    for first, second in zip(direct, read, strict=True):
+        assert len(first) == len(second) > 0
+        for (phase, a), (other_phase, b) in zip(first, second, strict=True):
+            assert phase == other_phase and a.agent == b.agent
+            assert np.array_equal(a.prompt, b.prompt) and np.array_equal(a.tokens, b.tokens)
+
+
+def test_roles_teach_all_their_copies(tmp_path: Path) -> None:
+    path = tmp_path / "demos.jsonl"
+    rows = [
+        {"messages": _messages("0.5"), "role": role, "phase": "bid"}
+        for role in ("logger", "miner", "smith")
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    run = config()
+    run = type(run)(**{**run.__dict__, "env": type(run.env)(agents=6, max_turns=2)})
+    _, policy, game = build(run, 1)
+    answers = cold_start.encode(policy, demos.read(path), game)
+    assert [len(own) for own in answers] == [1] * 6
+
+
+def _messages(answer: str) -> list[dict[str, str]]:
+    return [
+        {"role": "system", "content": "You are one."},
+        {"role": "user", "content": "Bid."},
+        {"role": "assistant", "content": answer},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no demonstrations"),
+        ("{", "line 1 of"),
+        ("[1]", "line 1 of"),
+        ('{"prompt": "x", "completion": "y"}', "line 1 of"),
+        ('{"messages": [{"role": "user"}]}', "line 1 of"),
+        (json.dumps({"messages": _messages("0.1")}), "does not say whose"),
+        (json.dumps({"messages": _messages("0.1"), "agent": 7}), "no text"),
+        ("[" * 100_000, "line 1 of"),
+        (json.dumps({"messages": _messages("1"), "agent": "a", "turn": "x"}), "line 1 of"),
+    ],
+)
+def test_a_broken_file_is_told(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "demos.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DemonstrationError, match=message):
+        demos.read(path)
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DemonstrationError, match="mpt demos"):
+        demos.read(tmp_path / "nothing.jsonl")
+
+
+def test_an_agent_without_demonstrations_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "demos.jsonl"
+    path.write_text(json.dumps({"messages": _messages("0.5"), "role": "miner", "phase": "bid"}))
+    _, policy, game = build(config())
+    with pytest.raises(DemonstrationError, match="no answer of logger_0"):
+        cold_start.encode(policy, demos.read(path), game)
+
+
+def test_the_loss_is_on_the_answers_only() -> None:
+    """Fitting one answer raises its probability; what the prompt says is not learned."""
+    import torch
+
+    _, policy, game = build(config(parameters="separate"))
+    assert isinstance(policy, LanguagePolicy)
+    example = demos.Example("logger_0", "logger", "bid", 0, 0, "", "Sees: log. Bid.", "0.9")
+    answer = cold_start.encode(policy, [example, *(_for(game, agent) for agent in (1, 2))], game)
+    own = answer[0][0][1]
+    prompt_before = _prompt_log_prob(policy, own.prompt)
+    before = _log_prob(policy, own)
+    losses = cold_start.fit_answers(
+        policy, answer, ColdStartConfig(epochs=40, learning_rate=2e-3), 0, FlopCounter()
+    )
+    after = _log_prob(policy, own)
+    assert before < -5 and after > -0.5
+    assert losses["cold_start_bid_loss"] < 1.0
+    with torch.no_grad():
+        assert _prompt_log_prob(policy, own.prompt) < prompt_before + 5.0
+
+
+def _for(game: TextVectorGame, agent: int) -> demos.Example:
+    name = game.possible_agents[agent]
+    return demos.Example(name, game.roles[agent], "bid", 0, 0, "", "Bid.", "0.1")
+
+
+def _log_prob(policy: LanguagePolicy, answer: Any) -> float:
+    import torch
+
+    with torch.no_grad():
+        log_probs, valid, _, _ = policy.voices.token_log_probs(
+            0, [answer.prompt], [answer.tokens], 1.0
+        )
+    return float((log_probs * valid).sum())
+
+
+def _prompt_log_prob(policy: LanguagePolicy, prompt: Any) -> float:
+    import torch
+
+    with torch.no_grad():
+        log_probs, valid, _, _ = policy.voices.token_log_probs(0, [prompt[:1]], [prompt[1:]], 1.0)
+    return float((log_probs * valid).sum())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--answers", "xml"], ["--episodes", "0"], ["--out", "/nonexistent/folder/x.jsonl"]],
+)
+def test_mistakes_of_the_command_are_told(
+    options: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ["demos", TASK, "--out", str(tmp_path / "x"), *options]
+    assert main(arguments) == 2
+    assert "mpt:" in capsys.readouterr().err
