@@ -74,6 +74,8 @@ class Body:
         self.window = window
         self._b = record
         self.hands: Hands | None = None
+        #: Wear of the pickaxes, by item, as it was last seen in the hand.
+        self.wear: dict[int, int] = {}
 
     # -- seeing ------------------------------------------------------------------------------
 
@@ -223,6 +225,7 @@ class Body:
 
     def hold(self, item: int) -> bool:
         """Take an item into the hand; return whether it is there."""
+        self.note_wear()
         slot = self.engine.report.slot_of(item)
         if slot < 0:
             return False
@@ -235,6 +238,7 @@ class Body:
 
     def hold_no_tool(self) -> bool:
         """Put tools away, so that they do not wear."""
+        self.note_wear()
         if item_of(self.engine.report.held) not in PICKAXES:
             return True
         for slot, stack in enumerate(self.engine.report.slots[:9]):
@@ -262,6 +266,17 @@ class Body:
             if stack is not None and item_of(stack.name) not in PICKAXES:
                 return slot
         return 8
+
+    def note_wear(self) -> None:
+        """Remember the wear of what is in the hand; MineStudio tells that of nothing else."""
+        report = self.engine.report
+        held = item_of(report.held) if report.held else -1
+        if held in PICKAXES:
+            self.wear[held] = report.damage
+        counts = report.counts()
+        for item in PICKAXES:
+            if not counts[item]:
+                self.wear.pop(item, None)
 
     def pickaxe_level(self) -> int:
         """Level of the best pickaxe in the inventory; 0: none."""
@@ -348,7 +363,8 @@ class Body:
 
         def near(cell: int) -> bool:
             at = self.window.spot(cell)
-            return abs(at.x - spot.x) + abs(at.z - spot.z) <= 1 and -1 <= spot.y - at.y <= 1
+            # What lies lower than the feet is not picked up.
+            return abs(at.x - spot.x) + abs(at.z - spot.z) <= 1 and 0 <= spot.y - at.y <= 1
 
         if not came():
             self.walk(near)
@@ -392,6 +408,7 @@ class Body:
         if not self.hold(item):
             return False
         below = self.engine.report.feet
+        had = self.engine.report.counts()[item]
         self.look(self.engine.report.yaw, 90.0)
         last = -1.0
         for _ in range(_TOWER_TICKS):
@@ -404,8 +421,10 @@ class Body:
                     return True
             last = y
             # Sneaking, a click on a table or furnace underfoot does not open it.
-            if y - below.y > 1.02:
-                self.engine.step("sneak", "jump", "use")
+            if self.engine.report.counts()[item] < had:
+                self.engine.step("sneak")
+            elif y - below.y > 1.02:
+                self.engine.step("sneak", "use")
             else:
                 self.engine.step("sneak", "jump")
         self.window.stand(self.engine.report.feet)

@@ -8,6 +8,7 @@ what comes out is believed only when it is in the inventory.
 from __future__ import annotations
 
 import abc
+from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -16,7 +17,7 @@ from mpt_envs.crafting.minestudio.body import Body
 from mpt_envs.crafting.minestudio.engine import Engine
 from mpt_envs.crafting.minestudio.geometry import Spot
 from mpt_envs.crafting.minestudio.names import item_of, minecraft_name, planks_of
-from mpt_envs.crafting.minestudio.report import Report, Stack
+from mpt_envs.crafting.minestudio.report import Report, Stack, grown
 from mpt_envs.crafting.minestudio.screens import (
     CENTRE,
     DEGREES_PER_PIXEL,
@@ -51,6 +52,14 @@ class Crafter(abc.ABC):
     def engine(self) -> Engine:
         """Where the body lives."""
         return self.body.engine
+
+    def spent(self, before: Report, item: int) -> int:
+        """How many of an item went away since a report, apart from what was picked up."""
+        after = self.engine.report
+        flown = sum(
+            n for name, n in grown(before, after, "pickup").items() if item_of(name) == item
+        )
+        return before.counts()[item] + flown - after.counts()[item]
 
     @abc.abstractmethod
     def exchange(self, slot: int, hotbar: int) -> bool:
@@ -138,15 +147,11 @@ class GuiCrafter(Crafter):
             desk.deal(item, [FURNACE_INPUT_SLOT] * amount)
             desk.deal(fuel, [FURNACE_FUEL_SLOT] * count)
 
-        wanted = self.engine.report.counts()
-        wanted[item] -= amount
-        if count:
-            wanted[fuel] -= count
-        after = self._work(furnace, plan)
-        if after is None:
+        before = self.engine.report
+        if self._work(furnace, plan) is None:
             return False
-        counts = after.counts()
-        return all(counts[i] == wanted[i] for i in (item, fuel) if i >= 0)
+        wanted = Counter({item: amount}) + Counter({fuel: count})
+        return all(self.spent(before, i) == n for i, n in wanted.items())
 
     def unload(self, furnace: Spot, item: int, amount: int) -> bool:
         before = self.engine.report.counts()[item]
@@ -162,23 +167,23 @@ class CommandCrafter(Crafter):
         slots = self.engine.report.slots
         wanted = slots[slot]
         for index, stack in ((hotbar, wanted), (slot, slots[hotbar])):
-            self.engine.command(replace_slot(index, stack))
+            wear = 0 if stack is None else self.body.wear.get(item_of(stack.name), 0)
+            self.engine.command(replace_slot(index, stack, wear))
         self.engine.wait(1)
         return self.engine.report.slots[hotbar] == wanted
 
-    def _take(self, item: int, amount: int) -> bool:
+    def _take(self, item: int, amount: int) -> None:
         """Clear so many of an item, whatever Minecraft calls each of them."""
         for command in clear_commands(self.engine.report.slots, item, amount):
             self.engine.command(command)
-        return True
 
-    def _changed(self, wanted: list[int]) -> bool:
-        """Whether the inventory is as it should be; the report may come a tick late."""
+    def _came(self, item: int, wanted: int) -> bool:
+        """Whether so many of an item are there; the report may come a tick late."""
         for _ in range(_SETTLE_TICKS):
-            if self.engine.report.counts() == wanted:
+            if self.engine.report.counts()[item] >= wanted:
                 return True
             self.engine.step()
-        return self.engine.report.counts() == wanted
+        return self.engine.report.counts()[item] >= wanted
 
     def craft(self, item: int, table: Spot | None) -> bool:
         counts = self.engine.report.counts()
@@ -195,26 +200,28 @@ class CommandCrafter(Crafter):
         makes = facts.RECIPES[item].makes
         for ingredient, amount in need.items():
             self._take(ingredient, amount)
-            counts[ingredient] -= amount
         self.engine.command(f"/give @p minecraft:{product} {makes}")
-        counts[item] += makes
-        return self._changed(counts)
+        return self._came(item, counts[item] + makes)
 
     def load(self, furnace: Spot, item: int, amount: int, fuel: int, count: int) -> bool:
-        counts = self.engine.report.counts()
+        before = self.engine.report
+        counts = before.counts()
         name, fuel_name = self._name_of(item), self._name_of(fuel)
         if counts[item] < amount or (count and counts[fuel] < count):
             return False
         inside = self.inside
         if amount:
             self._take(item, amount)
-            counts[item] -= amount
             self.engine.command(replace_content(furnace, 0, name, inside[0] + amount))
         if count:
             self._take(fuel, count)
-            counts[fuel] -= count
             self.engine.command(replace_content(furnace, 1, fuel_name, inside[1] + count))
-        return self._changed(counts)
+        wanted = Counter({item: amount}) + Counter({fuel: count})
+        for _ in range(_SETTLE_TICKS):
+            if all(self.spent(before, i) == n for i, n in wanted.items()):
+                return True
+            self.engine.step()
+        return False
 
     #: How many items of input and fuel the furnace holds now; the planner keeps it.
     inside: tuple[int, int] = (0, 0)
@@ -225,11 +232,10 @@ class CommandCrafter(Crafter):
         return minecraft_name(item) if stack is None and item >= 0 else stack.name if stack else ""
 
     def unload(self, furnace: Spot, item: int, amount: int) -> bool:
-        counts = self.engine.report.counts()
+        before = self.engine.report.counts()[item]
         self.engine.command(replace_content(furnace, 2, "air", 0))
         self.engine.command(f"/give @p minecraft:{minecraft_name(item)} {amount}")
-        counts[item] += amount
-        return self._changed(counts)
+        return self._came(item, before + amount)
 
 
 def replace_slot(index: int, stack: Stack | None, damage: int = 0) -> str:

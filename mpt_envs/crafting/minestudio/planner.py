@@ -17,7 +17,6 @@ from mpt_envs.crafting import layout as at
 from mpt_envs.crafting.minestudio.body import Body
 from mpt_envs.crafting.minestudio.crafters import CommandCrafter, Crafter
 from mpt_envs.crafting.minestudio.geometry import Spot
-from mpt_envs.crafting.minestudio.names import item_of
 from mpt_envs.crafting.minestudio.window import Window
 from mpt_envs.crafting.perception import choose_fuel, fuel_needed, smelt_amount, walk_step
 from mpt_envs.crafting.rules import add_event, gain, sync_furnace
@@ -460,12 +459,9 @@ class Planner:
         s = self._s
         report = self.body.engine.report
         s[at.INVENTORY : at.INVENTORY + facts.N_ITEMS] = report.counts()
-        held = item_of(report.held) if report.held else facts.NO_ITEM
+        self.body.note_wear()
         for kind, item in enumerate(facts.PICKAXES):
-            if held == item:
-                s[at.WEAR + kind] = min(report.damage, facts.PICKAXE_DURABILITY[kind] - 1)
-            elif s[at.INVENTORY + item] == 0:
-                s[at.WEAR + kind] = 0
+            s[at.WEAR + kind] = min(self.body.wear.get(item, 0), facts.PICKAXE_DURABILITY[kind] - 1)
 
     def write_stations(self) -> None:
         """Write where the stations are into the record: at its rim if they are beyond."""

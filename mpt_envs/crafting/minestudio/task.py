@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpt_envs.crafting import layout as at
-from mpt_envs.crafting.facts import MAX_HEALTH, N_ITEMS, REGENERATION_TICKS
+from mpt_envs.crafting.facts import MAX_HEALTH, N_ITEMS, PICKAXES, REGENERATION_TICKS
 from mpt_envs.crafting.goals import GOAL_ITEM, MILESTONE_VALUE
 from mpt_envs.crafting.minestudio.body import Body
 from mpt_envs.crafting.minestudio.crafters import CRAFTING_MODES, make_crafter
@@ -136,6 +136,7 @@ class MineStudioTask(CraftingTask):
         self._fill(key)
         self._window.begin(report.feet)
         self._planner.table = self._planner.furnace = None
+        self._body.wear = {}
         self._alive(lambda: self._engine.wait(_BEGIN_TICKS))
         self._alive(self._body.settle)
         self._alive(self._body.look_around)
@@ -331,6 +332,7 @@ class MineStudioTask(CraftingTask):
         self.record[:] = state.record
         self._window.resume(state.origin, dict(state.changes))
         self._planner.table, self._planner.furnace = state.table, state.furnace
+        self._body.wear = dict(zip(PICKAXES, state.wear, strict=True))
         self._body.look_around()
         self._planner.start = engine.ticks - int(self._s[at.TICK])
         done = int(self._s[at.DONE])
