@@ -36,7 +36,7 @@ def config(method: str = "mpt", turns: int | None = 4, **language: Any) -> Train
         task=TASK,
         policy="language",
         num_envs=3,
-        budget_gflop=60.0,
+        budget_gflop=24.0,
         action_steps=1,
         env=EnvConfig(max_turns=turns),
         cold_start=ColdStartConfig(episodes=4, epochs=1, batch_size=16, learning_rate=5e-3),

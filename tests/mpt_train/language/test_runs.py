@@ -51,11 +51,11 @@ def test_every_method_runs(method: str) -> None:
 def small(run: TrainConfig) -> TrainConfig:
     """The run with few episodes, whatever its method has."""
     optimizer = dataclasses.replace(run.optimizer, minibatches=min(2, run.optimizer.minibatches))
-    return dataclasses.replace(run, num_envs=3, optimizer=optimizer, budget_gflop=45.0)
+    return dataclasses.replace(run, num_envs=3, optimizer=optimizer, budget_gflop=24.0)
 
 
 def test_a_resumed_run_gives_the_same_numbers(tmp_path: Path) -> None:
-    run = dataclasses.replace(config(), checkpoint_every=1, budget_gflop=60.0)
+    run = dataclasses.replace(config(), checkpoint_every=1, budget_gflop=26.0)
     Trainer(run, tmp_path / "whole").train()
     first = Trainer(run, tmp_path / "parts")
     first.stop.requested = True  # after the first step
@@ -142,7 +142,7 @@ def test_the_command_trains_evaluates_and_plays(
         "--policy language --language.answers plain --language.prompts brief --language.rank 4"
     )
     options += " --language.no-profile --language.max-answer-tokens 4 --cold-start.episodes 3"
-    options += " --cold-start.epochs 1 --num-envs 2 --budget-gflop 14 --env.max-turns 3 --quiet"
+    options += " --cold-start.epochs 1 --num-envs 2 --budget-gflop 12 --env.max-turns 3 --quiet"
     options += " --eval.worlds 2 --eval.repeats 1 --eval.curve-points 0 --eval.curve-worlds 1"
     folder = str(tmp_path / "run")
     command = ["train", "mpt", "--task", TASK, *options.split(), "--folder", folder]
