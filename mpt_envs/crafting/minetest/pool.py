@@ -48,6 +48,7 @@ class Pool:
         self._lock = threading.RLock()
         self._idle: list[Server] = []
         self._leases: OrderedDict[int, tuple[weakref.ref[Holder], Server]] = OrderedDict()
+        self._watched: set[int] = set()
         self._starts: OrderedDict[Words, Start] = OrderedDict()
 
     def start(self, key: Words) -> Start | None:
@@ -86,15 +87,17 @@ class Pool:
     def _lease(self, holder: Holder, server: Server) -> Server:
         key = id(holder)
         self._leases[key] = (weakref.ref(holder), server)
-        weakref.finalize(holder, self._collected, key, server).atexit = False
+        if key not in self._watched:
+            self._watched.add(key)
+            weakref.finalize(holder, self._collected, key).atexit = False
         return server
 
     def _make_room(self) -> None:
         """Park the task that has waited longest."""
-        for key, (reference, server) in list(self._leases.items()):
+        for key, (reference, _) in list(self._leases.items()):
             holder = reference()
             if holder is None:
-                self._collected(key, server)
+                self._collected(key)
                 return
             if holder.park():
                 return
@@ -116,13 +119,13 @@ class Pool:
             if lease is not None:
                 self._put_back(lease[1], keep)
 
-    def _collected(self, key: int, server: Server) -> None:
-        """A task is gone: its server is free, unless it has let go of it before."""
+    def _collected(self, key: int) -> None:
+        """A task is gone: the server that it had, if any, is free."""
         with self._lock:
-            lease = self._leases.get(key)
-            if lease is not None and lease[1] is server and lease[0]() is None:
-                del self._leases[key]
-                self._put_back(server, True)
+            self._watched.discard(key)
+            lease = self._leases.pop(key, None)
+            if lease is not None:
+                self._put_back(lease[1], True)
 
     def _put_back(self, server: Server, keep: bool) -> None:
         # A server in the middle of a request's answer is of no use to anyone.

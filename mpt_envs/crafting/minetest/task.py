@@ -172,6 +172,10 @@ class MinetestTask(CraftingTask):
         except EngineDiedError as error:
             self._let_go(keep=False)
             self._warn(str(error))
+        except EngineError:
+            # It stopped in the middle of something: nobody may play on there.
+            self._let_go(keep=False)
+            raise
         return self.server.ask(name, *words, blob=blob)
 
     def _start(self, name: str, words: tuple[int, ...], blob: bytes) -> tuple[bytes, bytes]:
