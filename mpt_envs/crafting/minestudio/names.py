@@ -102,6 +102,7 @@ _ITEMS: Final = {
 }
 
 
+@lru_cache(maxsize=4096)
 def plain(name: str) -> str:
     """A name without its namespace and block states: ``minecraft:oak_log[axis=y]`` -> ``oak_log``.
 

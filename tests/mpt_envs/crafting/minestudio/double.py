@@ -32,8 +32,7 @@ DROPS = {
     "coal_ore": "coal",
     "oak_leaves": None,
     **{
-        n: n
-        for n in "dirt sand gravel cobblestone iron_ore oak_log crafting_table furnace".split()
+        n: n for n in ["dirt", "sand", "gravel", "cobblestone", "iron_ore", "oak_log", "crafting_table", "furnace"]
     },
 }
 TOOLS = {
@@ -45,7 +44,7 @@ STONY = {"stone", "cobblestone", "coal_ore", "iron_ore", "furnace"}
 PLACEABLE = {"dirt", "sand", "gravel", "cobblestone", "stone", "crafting_table", "furnace"}
 BURNS = {"coal": 1600, "charcoal": 1600, "oak_planks": 300, "oak_log": 300, "stick": 100}
 SMELTS = {"iron_ore": "iron_ingot", "cobblestone": "stone", "oak_log": "charcoal"}
-P, S, C, K, I = "oak_planks", "stick", "cobblestone", "coal", "iron_ingot"  # noqa: E741
+P, S, C, K, I = "oak_planks", "stick", "cobblestone", "coal", "iron_ingot"
 RECIPES = {
     (("oak_log",),): ("oak_planks", 4),
     ((P,), (P,)): ("stick", 4),
