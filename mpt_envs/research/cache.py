@@ -51,7 +51,7 @@ def code_digest() -> str:
     here = Path(__file__).parent
     for name in (
         "corpus.py", "dice.py", "encyclopedia.py", "facts.py", "index.py", "library.py",
-        "naming.py", "pages.py", "questions.py", "scoring.py", "tokenizer.py",
+        "multihop.py", "naming.py", "pages.py", "questions.py", "scoring.py", "tokenizer.py",
     ):  # fmt: skip
         hasher.update((here / name).read_bytes())
     return hasher.hexdigest()
