@@ -154,7 +154,7 @@ class Engine:
             self._picture = info.get("pov", image.get("image"))
             for command in SETTLING_COMMANDS:
                 self.command(command)
-        except (BodyDied, OSError, RuntimeError) as error:
+        except (BodyDied, OSError, RuntimeError, TypeError) as error:
             self.close()
             if isinstance(error, EngineError):
                 raise
@@ -185,7 +185,9 @@ class Engine:
             image, _, terminated, truncated, info = self._sim.step(
                 action_of(keys, camera, voxels, chat)
             )
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, TypeError) as error:
+            # A TypeError is how MineStudio 1.1.6 loses its connection: it fails to make up the
+            # observation that it would return then.
             self.close()
             raise EngineDiedError(
                 f"Minecraft does not answer ({type(error).__name__}: {error}); reset the "

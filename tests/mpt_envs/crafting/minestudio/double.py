@@ -31,9 +31,9 @@ DROPS = {
     "stone": "cobblestone",
     "coal_ore": "coal",
     "oak_leaves": None,
-    **{
-        n: n for n in ["dirt", "sand", "gravel", "cobblestone", "iron_ore", "oak_log", "crafting_table", "furnace"]
-    },
+    **{name: name for name in ("dirt", "sand", "gravel", "cobblestone", "iron_ore", "oak_log")},
+    "crafting_table": "crafting_table",
+    "furnace": "furnace",
 }
 TOOLS = {
     "wooden_pickaxe": (1, 2, 59),
@@ -100,8 +100,6 @@ class Env:
 class DoubleSim:
     """The double. `faults` names what goes wrong, for tests of that."""
 
-    made: list[DoubleSim] = []
-
     def __init__(self, action_type: str = "agent", **keywords: Any) -> None:
         assert action_type == "env"
         self.keywords = keywords
@@ -111,7 +109,6 @@ class DoubleSim:
         self.faults: set[str] = set()
         self.log: list[dict[str, Any]] = []
         self.commands: list[str] = []
-        DoubleSim.made.append(self)
 
     # -- worlds ------------------------------------------------------------------------------
 
