@@ -103,8 +103,10 @@ class TorchRLCollection:
         kind = getattr(collectors, "Collector", None) or collectors.SyncDataCollector
         trainer = Trainer(dataclasses.replace(self.config, num_envs=1))
         self._agents = trainer.game.possible_agents
-        policy = MarketPolicy(trainer.agents.policy, self._agents)
-        self._levels = trainer.agents.policy.num_levels
+        networks = trainer.agents.policy
+        assert isinstance(networks, SwarmPolicy)
+        policy = MarketPolicy(networks, self._agents)
+        self._levels = networks.num_levels
         environment: Any = self._environment
         if self.num_envs > 1:
             environment = SerialEnv(self.num_envs, self._environment)

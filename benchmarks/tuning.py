@@ -30,7 +30,7 @@ from mpt_train.methods import METHODS, method_config
 
 FIRST_SEED = 1000
 """First training seed of tuning runs."""
-LEARNING_RATES = (2e-3, 4e-3)
+LEARNING_RATES = (2e-3, 4e-3, 8e-3)
 HIDDEN = ((32, 32), (64, 64))
 ENTROPIES = (0.01, 0.03)
 """Entropy bonuses; `mpt` has none, as in the paper."""
