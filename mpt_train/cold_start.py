@@ -19,7 +19,7 @@ from mpt_train.config import ColdStartConfig
 from mpt_train.coordination.base import Coordination, central_rows
 from mpt_train.errors import DivergedError
 from mpt_train.flops import BACKWARD, FlopCounter
-from mpt_train.policy import SwarmPolicy, masked_log_softmax
+from mpt_train.policy import Policy, SwarmPolicy, masked_log_softmax
 from mpt_train.rollout import Batch, check_observations, pad_masks, stack_observations
 from mpt_train.seeds import demonstration_seeds
 from wrappers.rng import STREAM_EXPERT, uniform4
@@ -170,7 +170,7 @@ def _demonstrated_bids(
 
 def fit(
     demonstrations: Demonstrations,
-    policy: SwarmPolicy,
+    policy: Policy,
     coordination: Coordination,
     config: ColdStartConfig,
     seed: int,
@@ -178,11 +178,13 @@ def fit(
 ) -> dict[str, float]:
     """Supervised epochs over the demonstrations; returns the losses of the last one.
 
-    The learner's Adam is not kept: reinforcement learning starts with a fresh one.
+    Agents that answer in text learn apart from this (`TextPolicy.fit`); of them, only the
+    coordination learns here. The learner's Adam is not kept: reinforcement learning starts with a
+    fresh one.
     """
     batch = demonstrations.batch
     turns, worlds = np.nonzero(batch.acted)
-    parameters = list(policy.parameters())
+    parameters = list(policy.parameters()) if isinstance(policy, SwarmPolicy) else []
     if coordination.module is not None:
         parameters += list(coordination.module.parameters())
     optimizer = torch.optim.Adam(parameters, lr=config.learning_rate)
@@ -208,6 +210,8 @@ def fit(
             optimizer.step()
             sums["action"] += float(action.detach())
             sums["bid"] += float(bid.detach())
+        if not isinstance(policy, SwarmPolicy):
+            sums = {"coordination": sums["bid"]}
         losses = {f"cold_start_{k}_loss": v / max(len(starts), 1) for k, v in sums.items()}
     return losses
 
@@ -215,7 +219,7 @@ def fit(
 def _losses(
     batch: Batch,
     where: NDArray[np.bool_],
-    policy: SwarmPolicy,
+    policy: Policy,
     coordination: Coordination,
     counter: FlopCounter,
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -224,6 +228,8 @@ def _losses(
     action = torch.zeros(())
     bid = torch.zeros(())
     for agent in range(policy.num_agents):
+        if not isinstance(policy, SwarmPolicy):
+            break
         mine = where & (batch.winners == agent)
         count = int(mine.sum())
         if count:

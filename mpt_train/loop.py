@@ -234,8 +234,7 @@ class Trainer:
             if isinstance(policy, TextPolicy):
                 played_in = game if solo else swarm
                 record |= policy.fit(demos, played_in, config.cold_start, config.seed, self.counter)
-            else:
-                assert isinstance(policy, SwarmPolicy)
+            if isinstance(policy, SwarmPolicy) or self.agents.coordination.module is not None:
                 record |= fit(
                     demos,
                     policy,

@@ -43,6 +43,8 @@ def test_every_method_runs(method: str) -> None:
     assert ("rollout_bid" in summary.flop_parts) == (method in ("mpt", "mpt-plus", "router"))
     assert ("valid_bids" in summary.final["metrics"]) == (method in ("mpt", "mpt-plus"))
     after = trainer.agents.named_parameters()
+    if method == "router":
+        assert any(not torch.equal(before[n], after[n]) for n in before if "coordination" in n)
     for agent in range(1 if method == "monolithic" else 3):
         own = [name for name in before if name.startswith(f"policy.agents.{agent}.")]
         assert own and any(not torch.equal(before[name], after[name]) for name in own)
@@ -182,6 +184,17 @@ def interval(values: list[float]) -> tuple[float, float]:
     """95 % confidence interval of the mean of three seeds (Student's t)."""
     mean, error = np.mean(values), 4.303 * np.std(values, ddof=1) / np.sqrt(len(values))
     return float(mean - error), float(mean + error)
+
+
+def test_a_model_learns_crafting_from_nothing() -> None:
+    """The short form of the slow tests below: most answers are valid, and some episodes succeed."""
+    run = learner("mpt", 0, 1.0)
+    cold_start = ColdStartConfig(episodes=40, epochs=4, batch_size=8, learning_rate=6e-3)
+    evaluation = dataclasses.replace(run.eval, worlds=24, repeats=1)
+    summary = Trainer(dataclasses.replace(run, cold_start=cold_start, eval=evaluation)).train()
+    metrics = summary.cold_start["metrics"]
+    assert metrics["valid_bids"] > 0.8 and metrics["valid_actions"] > 0.5
+    assert summary.cold_start["return_mean"] > 1.5
 
 
 @pytest.mark.slow

