@@ -27,6 +27,7 @@ def test_an_expert_episode_from_start_to_goal_takes_seconds() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 @pytest.mark.parametrize("goal", ["iron-pickaxe", "torch", "stone-bricks"])
 def test_the_expert_reaches_its_goal(goal: str) -> None:
     with own_pool(1) as pool:
@@ -35,6 +36,7 @@ def test_the_expert_reaches_its_goal(goal: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 def test_a_thousand_turns_a_second_on_one_core() -> None:
     with own_pool(1) as pool:
         task = MinetestTask(pool=pool)
@@ -44,6 +46,7 @@ def test_a_thousand_turns_a_second_on_one_core() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 def test_eight_servers_at_once() -> None:
     with own_pool(8) as pool:
         tasks = [MinetestTask(pool=pool) for _ in range(8)]
@@ -58,6 +61,7 @@ def test_eight_servers_at_once() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 def test_memory_does_not_grow() -> None:
     growth = soak(50_000, 510)
     assert growth.restores >= 500
