@@ -22,7 +22,8 @@ def variant(name: str, budget: float = 0.02, **changes: object) -> Variant:
         eval=EvalConfig(worlds=4, repeats=2, curve_points=2, curve_worlds=4),
         checkpoint_every=1,
     )
-    config = dataclasses.replace(config, **changes)  # type: ignore[arg-type]
+    optimizer = dataclasses.replace(config.optimizer, minibatches=1)
+    config = dataclasses.replace(config, **{"optimizer": optimizer, **changes})  # type: ignore[arg-type]
     method = METHODS[name]
     return Variant(name, method.title, method.description, config, swap=name == "mpt-plus")
 
