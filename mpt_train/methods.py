@@ -39,17 +39,17 @@ _DISCOUNTED = ActionLearning(
 )
 _NO_BIDS = BidLearning(kind="none", entropy=_ENTROPY)
 _BATCH = 128
-_SLOW = OptimizerConfig(learning_rate=2e-3, minibatches=8)
-_FAST = OptimizerConfig(learning_rate=4e-3, minibatches=8)
-_ONE_UPDATE = OptimizerConfig(learning_rate=2e-3)
-_NARROW, _WIDE = (32, 32), (64, 64)
+_SLOW = OptimizerConfig(learning_rate=4e-3, minibatches=8)
+_FAST = OptimizerConfig(learning_rate=8e-3, minibatches=8)
+_ONE_UPDATE = OptimizerConfig(learning_rate=4e-3)
+_HIDDEN = (32, 32)
 _CHOOSER = (16,)
 
 METHODS: dict[str, Method] = {
     "mpt": Method(
         "MPT",
         "The paper to the letter: market credit, agent-mean baseline, tenths, plain preferences.",
-        TrainConfig(method="mpt", network=NetworkConfig(hidden=_WIDE), optimizer=_ONE_UPDATE),
+        TrainConfig(method="mpt", network=NetworkConfig(hidden=_HIDDEN), optimizer=_ONE_UPDATE),
     ),
     "mpt-plus": Method(
         "MPT+",
@@ -57,7 +57,7 @@ METHODS: dict[str, Method] = {
         TrainConfig(
             method="mpt-plus",
             env=EnvConfig(bid_levels="crowded"),
-            network=NetworkConfig(hidden=_NARROW, bid_hidden=_CHOOSER),
+            network=NetworkConfig(hidden=_HIDDEN, bid_hidden=_CHOOSER),
             action=ActionLearning(
                 credit="value", baseline="value", normalize=True, entropy=_ENTROPY
             ),
@@ -73,7 +73,7 @@ METHODS: dict[str, Method] = {
         TrainConfig(
             method="monolithic",
             coordination="solo",
-            network=NetworkConfig(hidden=_NARROW),
+            network=NetworkConfig(hidden=_HIDDEN),
             action=_DISCOUNTED,
             bids=_NO_BIDS,
             optimizer=_FAST,
@@ -86,7 +86,7 @@ METHODS: dict[str, Method] = {
         TrainConfig(
             method="round-robin",
             coordination="round-robin",
-            network=NetworkConfig(hidden=_WIDE),
+            network=NetworkConfig(hidden=_HIDDEN),
             action=_DISCOUNTED,
             bids=_NO_BIDS,
             optimizer=_SLOW,
@@ -99,7 +99,7 @@ METHODS: dict[str, Method] = {
         TrainConfig(
             method="random-bids",
             coordination="random",
-            network=NetworkConfig(hidden=_NARROW),
+            network=NetworkConfig(hidden=_HIDDEN),
             action=_DISCOUNTED,
             bids=_NO_BIDS,
             optimizer=_FAST,
@@ -112,7 +112,7 @@ METHODS: dict[str, Method] = {
         TrainConfig(
             method="graph-of-agents",
             coordination="graph-of-agents",
-            network=NetworkConfig(hidden=_WIDE, bid_hidden=_CHOOSER),
+            network=NetworkConfig(hidden=_HIDDEN, bid_hidden=_CHOOSER),
             action=_DISCOUNTED,
             bids=_NO_BIDS,
             optimizer=_FAST,
@@ -126,7 +126,7 @@ METHODS: dict[str, Method] = {
         TrainConfig(
             method="fixed-priority",
             coordination="priority",
-            network=NetworkConfig(hidden=_WIDE),
+            network=NetworkConfig(hidden=_HIDDEN),
             action=_DISCOUNTED,
             bids=_NO_BIDS,
             optimizer=_SLOW,
@@ -139,7 +139,7 @@ METHODS: dict[str, Method] = {
         TrainConfig(
             method="router",
             coordination="router",
-            network=NetworkConfig(hidden=_NARROW, bid_hidden=_CHOOSER),
+            network=NetworkConfig(hidden=_HIDDEN, bid_hidden=_CHOOSER),
             action=_DISCOUNTED,
             bids=_NO_BIDS,
             optimizer=_FAST,
