@@ -177,7 +177,7 @@ def build(options: LanguageSpeed, agents: int | None) -> tuple[Any, Any, Any]:
         torch.set_default_dtype(before)
     model.to(device=device_of(language), dtype=dtype_of(language)).eval()
     # No answer ends early: all have the same length, here and in `generate`.
-    loaded = Loaded(model, tokenizer, (settings.vocab_size + 1,), None)
+    loaded = Loaded(model, tokenizer, (settings.vocab_size + 1,), tokenizer.eos_token_id, None)
     voices = Voices(loaded, game.num_agents, language, 1)
     policy = LanguagePolicy(game, language, voices, True)  # type: ignore[arg-type]
     with torch.no_grad():

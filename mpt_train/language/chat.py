@@ -44,7 +44,8 @@ class Chat:
         self.max_tokens = max_tokens
         self._specials = sorted(
             {str(t) for t in tokenizer.all_special_tokens}
-            | {str(t) for t in getattr(tokenizer, "get_added_vocab", dict)()},
+            # Not all added tokens: some tokenizers add runs of spaces or line breaks.
+            | {t.content for t in tokenizer.added_tokens_decoder.values() if t.special},
             key=len,
             reverse=True,
         )

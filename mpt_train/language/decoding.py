@@ -155,19 +155,25 @@ class Session:
         self.logits = logits[:, -1].float()
         return logits
 
+    def fork(self) -> Session:
+        """A session with the same rows that goes its own way; nothing is copied."""
+        twin = copy.copy(self)
+        twin._cache = copy.copy(self._cache)
+        # A layer never changes its tensors: appending makes new ones.
+        twin._cache.layers = [copy.copy(layer) for layer in self._cache.layers]
+        twin.work = Work()
+        return twin
+
     def select(self, rows: Sequence[int] | NDArray[np.int64]) -> Session:
         """A new session with these rows, which may repeat; this one is left as it is."""
-        twin = copy.copy(self)
+        twin = self.fork()
         index = torch.as_tensor(np.asarray(rows), device=self._device)
-        twin._cache = copy.copy(self._cache)
-        twin._cache.layers = [copy.copy(layer) for layer in self._cache.layers]
         twin._cache.batch_select_indices(index)
         twin._slots = self._slots[index]
         twin._shift = self._shift[index]
         twin.tokens = [self.tokens[int(row)] for row in rows]
         twin.agents = tuple(self.agents[int(row)] for row in rows)
         twin.logits = None if self.logits is None else self.logits[index]
-        twin.work = Work()
         return twin
 
     def cut(self, lengths: Sequence[int]) -> None:

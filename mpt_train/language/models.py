@@ -14,6 +14,8 @@ from mpt_train.language.config import LanguageConfig
 from mpt_train.language.errors import MissingLibraryError, ModelNotFoundError
 from mpt_train.language.pictures import PictureReader, picture_reader
 
+_TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<turn|>")
+
 
 @dataclass
 class Loaded:
@@ -23,12 +25,15 @@ class Loaded:
         model: a transformers model with a language-modelling head.
         tokenizer: its tokenizer.
         stop: ids of the tokens that end an answer.
+        end: the one of them that ends an answer in demonstrations: the end of a chat turn, or of a
+            text.
         pictures: turns pictures into the model's inputs; None: it reads text only.
     """
 
     model: Any
     tokenizer: Any
     stop: tuple[int, ...]
+    end: int
     pictures: PictureReader | None
 
 
@@ -107,7 +112,8 @@ def load(config: LanguageConfig, texts: Callable[[], Sequence[str]], seed: int) 
     if config.gradient_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     reader = picture_reader(model, name, processor) if config.pictures else None
-    return Loaded(model, tokenizer, _stop_ids(model, tokenizer), reader)
+    stop = _stop_ids(model, tokenizer)
+    return Loaded(model, tokenizer, stop, _end_id(tokenizer, stop), reader)
 
 
 def _pretrained(name: str, dtype: torch.dtype) -> tuple[Any, Any]:
@@ -181,6 +187,18 @@ def _forget_quantization(model: Any) -> None:
         del model.config.quantization_config
 
 
+def _turn_ends(tokenizer: Any) -> list[int]:
+    """Ids of the tokens that end a turn of a chat, as far as the tokenizer has them."""
+    numbers = [tokenizer.convert_tokens_to_ids(token) for token in _TURN_ENDS]
+    return [n for n in numbers if isinstance(n, int) and n != tokenizer.unk_token_id]
+
+
+def _end_id(tokenizer: Any, stop: tuple[int, ...]) -> int:
+    ends = _turn_ends(tokenizer) if tokenizer.chat_template is not None else []
+    own = tokenizer.eos_token_id
+    return ends[0] if ends else int(own) if own in stop else stop[0]
+
+
 def _stop_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:
     ids: set[int] = set()
     settings = getattr(model, "generation_config", None)
@@ -190,10 +208,7 @@ def _stop_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:
         elif source is not None:
             ids |= {int(x) for x in source}
     # The end of a chat turn is not always the end of a text.
-    for token in ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<turn|>"):
-        number = tokenizer.convert_tokens_to_ids(token)
-        if isinstance(number, int) and number != tokenizer.unk_token_id:
-            ids.add(number)
+    ids |= set(_turn_ends(tokenizer))
     if not ids:
         raise ModelNotFoundError("the tokenizer has no end-of-text token, so no answer would end")
     return tuple(sorted(ids))

@@ -59,7 +59,7 @@ class LanguagePolicy(AskingPolicy):
         if voices.reference is not None:
             self.reference = voices.reference
         loaded = voices.loaded
-        self.chat = Chat(loaded.tokenizer, _stop_of(loaded), config.max_prompt_tokens)
+        self.chat = Chat(loaded.tokenizer, loaded.end, config.max_prompt_tokens)
         self._options: dict[str, Tokens] = {}
         self._prefixes: dict[tuple[int, ...], tuple[tuple[int, ...], Session]] = {}
         self._shared: dict[int, Tokens] = {}
@@ -115,7 +115,7 @@ class LanguagePolicy(AskingPolicy):
                 session = self._prompted(own, phase)
                 keep = phase == "bid" and self.config.reuse_prompts and session.plain
                 if keep and attempt == 0:
-                    kept = session.select(range(len(own)))
+                    kept = session.fork()
                     for i, question in enumerate(own):
                         self._bid_sessions[question.world, question.agent] = (kept, i)
                 drawn = self._answers(session, own, stream, attempt)
@@ -366,9 +366,3 @@ def build_policy(config: TrainConfig, game: VectorGame) -> AskingPolicy:
     loaded = load(config.language, lambda: sample_texts(game, config.language), seed)
     voices = Voices(loaded, game.num_agents, config.language, seed + 1)
     return LanguagePolicy(game, config.language, voices, bids)
-
-
-def _stop_of(loaded: Any) -> int:
-    """The token that ends an answer in demonstrations."""
-    own = loaded.tokenizer.eos_token_id
-    return int(own) if own in loaded.stop else int(loaded.stop[0])
