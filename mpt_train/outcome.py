@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import torch
 from torch import Tensor
+
+
+@functools.cache
+def _quadrature(agents: int) -> tuple[tuple[float, float], ...]:
+    """Nodes in [0, 1] and weights that integrate polynomials of degree ``agents - 1`` exactly."""
+    nodes, weights = np.polynomial.legendre.leggauss((agents + 1) // 2)
+    return tuple(zip(((nodes + 1) / 2).tolist(), (weights / 2).tolist(), strict=True))
 
 
 def outcome_log_prob(log_probs: Tensor, present: Tensor, winners: Tensor) -> Tensor:
@@ -28,15 +37,14 @@ def outcome_log_prob(log_probs: Tensor, present: Tensor, winners: Tensor) -> Ten
     silent[0] = 1.0
     probs = torch.where(present[:, :, None], log_probs.exp(), silent)
     below = probs.cumsum(-1) - probs
-    nodes, node_weights = np.polynomial.legendre.leggauss((agents + 1) // 2)
     skipped = torch.where(present[:, :, None], log_probs, torch.zeros(()))[:, :, 0].sum(0)
     index = winners.clamp_min(0)
     own = torch.nn.functional.one_hot(index, agents).T.bool()
     own_probs = probs[index, torch.arange(len(index)), 1:]
     win = torch.zeros_like(own_probs)
-    for node, node_weight in zip((nodes + 1) / 2, node_weights / 2, strict=True):
-        factors = below[:, :, 1:] + float(node) * probs[:, :, 1:]
+    for node, node_weight in _quadrature(agents):
+        factors = below[:, :, 1:] + node * probs[:, :, 1:]
         others = torch.where(own[:, :, None], torch.ones(()), factors)
-        win = win + float(node_weight) * others.prod(0)
+        win = win + node_weight * others.prod(0)
     won = torch.log((own_probs * win).sum(-1).clamp_min(1e-12))
     return torch.where(winners >= 0, won, skipped)
