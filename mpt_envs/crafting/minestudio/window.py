@@ -157,12 +157,12 @@ class Window:
     def resume(self, origin: Spot, changes: dict[Spot, tuple[str, str]]) -> None:
         """Go on in a record that was written before: its ground and its place in the world hold.
 
-        What its blocks are called is not in a record, so that they are to be seen anew.
+        What its blocks are called is not in a record: a change of those that are not seen again is
+        not noticed.
         """
         self.origin = origin
         self.changes = changes
         self._ids[:] = _UNKNOWN
-        self._blocks[:] = BARRIER
         self._known_ground[:] = self._ground > 0
         self._last_ground = None
 
@@ -357,7 +357,7 @@ class Window:
         marks = list(self._marks())
         self.origin = self.origin.moved(dx, dy, dz)
         _slide(self._ids, (dx, dz, dy), _UNKNOWN)
-        self._blocks[:] = self._kinds[self._ids]
+        _slide(self._blocks, (dx, dz, dy), BARRIER)
         heights = self._ground.astype(np.int64) - dy
         self._ground[:] = np.clip(heights, 0, HEIGHT - 1)
         _slide(self._ground, (dx, dz), 0)

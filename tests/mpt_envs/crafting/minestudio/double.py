@@ -118,12 +118,7 @@ class DoubleSim:
         key = episode_key(self.env.pending, 0)
         begin(record.view(np.int32), record, record.view(np.uint64), 0, 10, key)
         self.blocks: dict[tuple[int, int, int], str] = {}
-        kinds = blocks(record)
-        for x in range(WIDTH):
-            for z in range(WIDTH):
-                for y in range(HEIGHT - 1):
-                    if kinds[x, z, y]:
-                        self.blocks[x + EAST, y + UP, z + SOUTH] = NAMES[kinds[x, z, y]]
+        self.landscape = blocks(record).tobytes()
         self.env.pending = None
         s = record.view(np.int32)
         self.x, self.y, self.z = s[X] + EAST + 0.5, s[X + 1] + UP + 0.0, s[Z] + SOUTH + 0.5
@@ -153,23 +148,31 @@ class DoubleSim:
     def _picture(self) -> np.ndarray:
         return np.full((360, 640, 3), 7, np.uint8)
 
+    def natural(self, x: int, y: int, z: int) -> str:
+        """What was here at first."""
+        x, y, z = x - EAST, y - UP, z - SOUTH
+        if 0 <= x < WIDTH and 0 <= z < WIDTH and 0 <= y < HEIGHT - 1:
+            return NAMES[self.landscape[(x * WIDTH + z) * HEIGHT + y]]
+        return "air"
+
     def at(self, x: int, y: int, z: int) -> str:
-        return self.blocks.get((x, y, z), "air")
+        return self.blocks.get((x, y, z)) or self.natural(x, y, z)
 
     def put(self, spot: tuple[int, int, int], name: str) -> None:
-        if name == "air":
-            self.blocks.pop(spot, None)
-        else:
-            self.blocks[spot] = name
+        """Change a block; `blocks` holds those that are not what was there at first."""
+        self.blocks[spot] = name
+        if self.natural(*spot) == name:
+            del self.blocks[spot]
         if name == "furnace":
             self.furnaces[spot] = Furnace()
         else:
             self.furnaces.pop(spot, None)
         x, y, z = spot
         while self.at(x, y, z) in OPEN and self.at(x, y + 1, z) in ("sand", "gravel"):
-            falling, low = self.blocks.pop((x, y + 1, z)), y
+            falling, low = self.at(x, y + 1, z), y
             while self.at(x, low - 1, z) in OPEN:
                 low -= 1
+            self.blocks[x, y + 1, z] = "air"
             self.blocks[x, low, z] = falling
             y += 1
 
