@@ -32,24 +32,30 @@ class Method:
     config: TrainConfig
 
 
-# Learning rate and width of each method are the best of the same small grid (benchmarks/tuning.py).
-_ENTROPY = 0.01
-_DISCOUNTED = ActionLearning(
-    credit="discounted", baseline="value", normalize=True, entropy=_ENTROPY
-)
-_NO_BIDS = BidLearning(kind="none", entropy=_ENTROPY)
+# Learning rate, width, entropy bonus and updates per batch of each method are the best of the same
+# small grid on validation worlds (benchmarks/tuning.py; all points are in benchmarks/results).
 _BATCH = 128
-_SLOW = OptimizerConfig(learning_rate=4e-3, minibatches=8)
-_FAST = OptimizerConfig(learning_rate=8e-3, minibatches=8)
-_ONE_UPDATE = OptimizerConfig(learning_rate=4e-3)
 _HIDDEN = (32, 32)
 _CHOOSER = (16,)
+
+
+def _rate(learning_rate: float, minibatches: int) -> OptimizerConfig:
+    return OptimizerConfig(learning_rate=learning_rate, minibatches=minibatches)
+
+
+def _discounted(entropy: float) -> ActionLearning:
+    return ActionLearning(credit="discounted", baseline="value", normalize=True, entropy=entropy)
+
+
+def _no_bids(entropy: float) -> BidLearning:
+    return BidLearning(kind="none", entropy=entropy)
+
 
 METHODS: dict[str, Method] = {
     "mpt": Method(
         "MPT",
         "The paper to the letter: market credit, agent-mean baseline, tenths, plain preferences.",
-        TrainConfig(method="mpt", network=NetworkConfig(hidden=_HIDDEN), optimizer=_ONE_UPDATE),
+        TrainConfig(method="mpt", network=NetworkConfig(hidden=_HIDDEN), optimizer=_rate(4e-3, 1)),
     ),
     "mpt-plus": Method(
         "MPT+",
@@ -58,11 +64,9 @@ METHODS: dict[str, Method] = {
             method="mpt-plus",
             env=EnvConfig(bid_levels="crowded"),
             network=NetworkConfig(hidden=_HIDDEN, bid_hidden=_CHOOSER),
-            action=ActionLearning(
-                credit="value", baseline="value", normalize=True, entropy=_ENTROPY
-            ),
-            bids=BidLearning(kind="policy_gradient", entropy=_ENTROPY),
-            optimizer=_FAST,
+            action=ActionLearning(credit="value", baseline="value", normalize=True, entropy=0.01),
+            bids=BidLearning(kind="policy_gradient", entropy=0.01),
+            optimizer=_rate(8e-3, 16),
             num_envs=_BATCH,
             action_steps=0,
         ),
@@ -74,9 +78,9 @@ METHODS: dict[str, Method] = {
             method="monolithic",
             coordination="solo",
             network=NetworkConfig(hidden=_HIDDEN),
-            action=_DISCOUNTED,
-            bids=_NO_BIDS,
-            optimizer=_SLOW,
+            action=_discounted(0.01),
+            bids=_no_bids(0.01),
+            optimizer=_rate(4e-3, 16),
             num_envs=_BATCH,
         ),
     ),
@@ -87,9 +91,9 @@ METHODS: dict[str, Method] = {
             method="round-robin",
             coordination="round-robin",
             network=NetworkConfig(hidden=_HIDDEN),
-            action=_DISCOUNTED,
-            bids=_NO_BIDS,
-            optimizer=_FAST,
+            action=_discounted(0.01),
+            bids=_no_bids(0.01),
+            optimizer=_rate(8e-3, 8),
             num_envs=_BATCH,
         ),
     ),
@@ -100,9 +104,9 @@ METHODS: dict[str, Method] = {
             method="random-bids",
             coordination="random",
             network=NetworkConfig(hidden=_HIDDEN),
-            action=_DISCOUNTED,
-            bids=_NO_BIDS,
-            optimizer=_FAST,
+            action=_discounted(0.01),
+            bids=_no_bids(0.01),
+            optimizer=_rate(8e-3, 16),
             num_envs=_BATCH,
         ),
     ),
@@ -113,9 +117,9 @@ METHODS: dict[str, Method] = {
             method="graph-of-agents",
             coordination="graph-of-agents",
             network=NetworkConfig(hidden=_HIDDEN, bid_hidden=_CHOOSER),
-            action=_DISCOUNTED,
-            bids=_NO_BIDS,
-            optimizer=_FAST,
+            action=_discounted(0.03),
+            bids=_no_bids(0.03),
+            optimizer=_rate(8e-3, 8),
             num_envs=_BATCH,
             action_steps=0,
         ),
@@ -127,9 +131,9 @@ METHODS: dict[str, Method] = {
             method="fixed-priority",
             coordination="priority",
             network=NetworkConfig(hidden=_HIDDEN),
-            action=_DISCOUNTED,
-            bids=_NO_BIDS,
-            optimizer=_SLOW,
+            action=_discounted(0.01),
+            bids=_no_bids(0.01),
+            optimizer=_rate(4e-3, 8),
             num_envs=_BATCH,
         ),
     ),
@@ -140,9 +144,9 @@ METHODS: dict[str, Method] = {
             method="router",
             coordination="router",
             network=NetworkConfig(hidden=_HIDDEN, bid_hidden=_CHOOSER),
-            action=_DISCOUNTED,
-            bids=_NO_BIDS,
-            optimizer=_FAST,
+            action=_discounted(0.03),
+            bids=_no_bids(0.03),
+            optimizer=_rate(8e-3, 8),
             num_envs=_BATCH,
             action_steps=0,
         ),
