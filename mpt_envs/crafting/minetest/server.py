@@ -18,6 +18,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +33,8 @@ _START_SECONDS: Final = 60.0
 _ANSWER_SECONDS: Final = 120.0
 _PORT_TRIES: Final = 5
 _LOG_TAIL: Final = 1500
+_PREFIX: Final = "mpt-mt-"
+_OWNER_FILE: Final = "client.pid"
 
 _WORLD: Final = """\
 gameid = minetest
@@ -91,8 +94,9 @@ class Server:
         self.version = self.installation.version
         self.owner = os.getpid()
         self._busy = False
+        _sweep(self.owner)
         with _disk_errors():
-            folder = Path(tempfile.mkdtemp(prefix="mpt-mt-"))
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         self._folder = folder
         try:
             with _disk_errors():
@@ -111,6 +115,7 @@ class Server:
     def _lay_out(self) -> None:
         """Write the world, the settings and the mod, and link the game."""
         folder = self._folder
+        (folder / _OWNER_FILE).write_text(str(self.owner), encoding="utf-8")
         mod = folder / "world" / "worldmods" / "mpt_body"
         mod.mkdir(parents=True)
         for source in sorted(_MOD.iterdir()):
@@ -312,6 +317,20 @@ class Server:
 
 class _PortTakenError(EngineError):
     """The port was taken by another program between choosing and opening it."""
+
+
+@lru_cache(maxsize=1)
+def _sweep(_: int) -> None:
+    """Remove, once in a process, the folders of clients that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        try:
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            owner = int((folder / _OWNER_FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _free_port() -> int:

@@ -24,7 +24,7 @@ import mpt_envs
 from mpt_envs.crafting.minetest import make_task
 from mpt_envs.crafting.minetest.errors import EngineDiedError, EngineError
 from mpt_envs.crafting.minetest.pool import Pool, shared_pool
-from mpt_envs.crafting.minetest.server import Server
+from mpt_envs.crafting.minetest.server import Server, _sweep
 from mpt_envs.crafting.minetest.task import MinetestTask
 from tests.mpt_envs.crafting.minetest.play import do, expert_move
 from wrappers.errors import PhaseError, SnapshotError
@@ -76,6 +76,19 @@ def test_no_server_outlives_a_killed_client() -> None:
         os.kill(pid, 0)
         child.send_signal(signal.SIGKILL)
     assert gone(pid), "the server goes on without its client"
+
+
+def test_folders_of_killed_clients_are_removed() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    left = Path(tempfile.mkdtemp(prefix="mpt-mt-"))
+    (left / "client.pid").write_text(str(ended.pid))
+    ours = Server()
+    _sweep.cache_clear()
+    other = Server()
+    assert not left.exists() and ours._folder.exists()
+    ours.close()
+    other.close()
 
 
 def test_close_and_collection_end_servers(pool: Pool) -> None:
