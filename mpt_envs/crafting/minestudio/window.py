@@ -69,6 +69,8 @@ _HIGHEST: Final = 18
 _RIM: Final = REACH_FLAT + 2
 _UNKNOWN: Final = 0
 
+Place = tuple[int, int, int]
+
 
 def box_around() -> tuple[int, int, int, int, int, int]:
     """The box of blocks to ask for, relative to the body."""
@@ -77,7 +79,7 @@ def box_around() -> tuple[int, int, int, int, int, int]:
 
 def read_voxels(
     voxels: Sequence[Mapping[str, Any]] | None, feet: Spot, box: tuple[int, ...]
-) -> dict[Spot, str]:
+) -> dict[Place, str]:
     """Names of the blocks of a box that are not air, by place in the world.
 
     MineStudio lists each block with its place relative to the body; if an engine should list
@@ -96,22 +98,30 @@ def read_voxels(
             "MineStudio told nothing of the blocks that it was asked for; this backend is written "
             "for the engine mcprec-6.13 of MineStudio 1.1.6"
         )
-    relative: dict[Spot, str] = {}
+    relative: dict[Place, str] = {}
     try:
         for voxel in voxels:
-            at = Spot(round(voxel["x"]), round(voxel["y"]), round(voxel["z"]))
+            at = (round(voxel["x"]), round(voxel["y"]), round(voxel["z"]))
             relative[at] = plain(str(voxel["type"]))
     except (KeyError, TypeError, ValueError) as error:
         raise EngineError(
             f"MineStudio lists blocks in a way that this backend does not know ({error!r})"
         ) from error
+    if not relative:
+        return {}
+    spans = [(min(values), max(values)) for values in zip(*relative, strict=True)]
+    limits = [(box[0], box[1]), (box[2], box[3]), (box[4], box[5])]
 
-    def inside(at: Spot) -> bool:
-        return box[0] <= at.x <= box[1] and box[2] <= at.y <= box[3] and box[4] <= at.z <= box[5]
+    def inside(shift: Place) -> bool:
+        return all(
+            low <= least - by and most - by <= high
+            for (least, most), (low, high), by in zip(spans, limits, shift, strict=True)
+        )
 
-    if all(map(inside, relative)):
-        return {at.moved(*feet): name for at, name in relative.items()}
-    if all(inside(at.moved(-feet.x, -feet.y, -feet.z)) for at in relative):
+    if inside((0, 0, 0)):
+        fx, fy, fz = feet
+        return {(x + fx, y + fy, z + fz): name for (x, y, z), name in relative.items()}
+    if inside(feet):
         return relative
     raise EngineError(
         f"MineStudio was asked for the blocks of {tuple(box)} around {tuple(feet)} and listed some "
@@ -205,7 +215,7 @@ class Window:
 
     # -- seeing ------------------------------------------------------------------------------
 
-    def update(self, feet: Spot, told: Mapping[Spot, str], box: tuple[int, ...]) -> None:
+    def update(self, feet: Spot, told: Mapping[Place, str], box: tuple[int, ...]) -> None:
         """Write what was told of the blocks of a box around the body.
 
         Args:
@@ -219,10 +229,23 @@ class Window:
         high = (min(WIDTH, x + box[1] + 1), min(WIDTH, z + box[5] + 1), min(HEIGHT, y + box[3] + 1))
         region = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
         new = np.full([b - a for a, b in zip(low, high, strict=True)], self._id("air"), np.int32)
-        for spot, name in told.items():
-            i, k, j = self._inner(spot)
-            if low[0] <= i < high[0] and low[1] <= j < high[1] and low[2] <= k < high[2]:
-                new[i - low[0], j - low[1], k - low[2]] = self._id(name)
+        if told:
+            places = np.array(list(told), np.int64) - np.array(self.origin)
+            ids = np.fromiter(map(self._id, told.values()), np.int32, len(told))
+            # Places are x, y, z, the arrays of a record x, z, y.
+            x_, z_, y_ = (
+                places[:, axis] - start for axis, start in zip((0, 2, 1), low, strict=True)
+            )
+            shape = new.shape
+            here = (
+                (x_ >= 0)
+                & (x_ < shape[0])
+                & (z_ >= 0)
+                & (z_ < shape[1])
+                & (y_ >= 0)
+                & (y_ < shape[2])
+            )
+            new[x_[here], z_[here], y_[here]] = ids[here]
         old = self._ids[region]
         for i, j, k in np.argwhere((old != _UNKNOWN) & (old != new)):
             place = self.origin.moved(int(i) + low[0], int(k) + low[2], int(j) + low[1])
