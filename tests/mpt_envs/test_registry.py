@@ -24,7 +24,7 @@ registry_module = sys.modules["mpt_envs.registry"]
 def untouched_registry() -> Iterator[None]:
     """Only built-in tasks during a test, whatever ran before; undo its registrations after it."""
     specs = dict(registry_module._specs)
-    for toy in [id for id in specs if id.startswith("toys/")]:
+    for toy in [name for name in specs if name.startswith("toys/")]:
         del registry_module._specs[toy]
     yield
     registry_module._specs.clear()
