@@ -47,7 +47,7 @@ install: $(INSTALLED)  ## create the virtual environment and install the package
 compare: $(INSTALLED)  ## train and compare all methods in a few minutes
 	$(BIN)/mpt compare crafting/iron-pickaxe-v0 --quick $(ARGS)
 
-full: $(INSTALLED)  ## the comparison of the committed results (about 20 minutes)
+full: $(INSTALLED)  ## the comparison of the committed results (17 minutes)
 	$(BIN)/mpt compare crafting/iron-pickaxe-v0 $(ARGS)
 
 test: $(INSTALLED_TEST)  ## run the test suite

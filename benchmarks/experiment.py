@@ -41,14 +41,14 @@ SWAPS = ("round-robin", "random", "priority", "graph-of-agents")
 """Coordinations that need no training of their own."""
 
 SECONDS_PER_GFLOP = {
-    "mpt": 0.28,
-    "mpt-plus": 0.26,
-    "monolithic": 0.18,
-    "round-robin": 0.2,
-    "random-bids": 0.26,
-    "graph-of-agents": 0.27,
-    "fixed-priority": 0.37,
-    "router": 0.26,
+    "mpt": 0.46,
+    "mpt-plus": 0.2,
+    "monolithic": 0.19,
+    "round-robin": 0.17,
+    "random-bids": 0.19,
+    "graph-of-agents": 0.13,
+    "fixed-priority": 0.11,
+    "router": 0.18,
 }
 """Rough time of training on one core, for the order of the runs and the first guess of the time."""
 
