@@ -132,7 +132,10 @@ VARIED: tuple[Option, ...] = (
 )
 """What is changed in `mpt-plus`, besides taking its options back."""
 
-TOGETHER: tuple[tuple[str, ...], ...] = (("bids.kind", "action_steps"),)
+TOGETHER: tuple[tuple[str, ...], ...] = (
+    ("bids.kind", "action_steps"),
+    ("num_envs", "optimizer.minibatches"),
+)
 """Fields that are taken back in one line, because one makes no sense without the other."""
 
 
