@@ -127,8 +127,9 @@ class OptimizerConfig:
     max_grad_norm: float = 1.0
     """Gradients of each agent are clipped to this norm."""
     minibatches: int = 1
-    """Updates per batch of episodes, each on its own equal share of them. From the second one on
-    the episodes were played by an older policy: then losses are clipped (see ``clip``)."""
+    """Updates per batch of episodes, each on its own equal share of them; at most one an episode.
+    From the second one on the episodes were played by an older policy: then losses are clipped (see
+    ``clip``)."""
     clip: float = 0.2
     """With more than one mini-batch: how far the probability of a choice may move from the one it
     was made with, as a ratio, before it is no longer reinforced (PPO)."""
@@ -261,11 +262,6 @@ def check_config(config: TrainConfig) -> None:
     branching = config.coordination == "learned" and config.bids.kind in ("preference", "both")
     if branching and (config.bids.contested_turns == 0 or config.bids.resamples == 0):
         problems.append("bids.contested_turns and bids.resamples must be at least 1")
-    if not problems and config.optimizer.minibatches > config.num_envs:
-        problems.append(
-            f"optimizer.minibatches must be at most num_envs = {config.num_envs}, the episodes of "
-            f"a batch, got {config.optimizer.minibatches}"
-        )
     one_hot = config.coordination not in ("learned", "random")
     if one_hot and config.action.credit == "market":
         problems.append(

@@ -272,7 +272,7 @@ class Trainer:
             if branching
             else None
         )
-        clip = config.optimizer.clip if config.optimizer.minibatches > 1 else None
+        clip = config.optimizer.clip if len(self._minibatches()) > 1 else None
         batch = rollout(
             self.game,
             self.agents.policy,
@@ -318,8 +318,9 @@ class Trainer:
 
     def _minibatches(self) -> list[NDArray[np.int64]]:
         """Worlds of the batch, one array for each update."""
-        count = self.config.optimizer.minibatches
-        return [np.arange(i, self.config.num_envs, count) for i in range(count)]
+        worlds = self.config.num_envs
+        count = min(self.config.optimizer.minibatches, worlds)
+        return [np.arange(i, worlds, count) for i in range(count)]
 
     def _learn(
         self,

@@ -191,7 +191,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "bids.coefficient": (math.nan,),
     "optimizer.learning_rate": (0.0, -1.0, math.nan),
     "optimizer.max_grad_norm": (0.0, -1.0, math.nan),
-    "optimizer.minibatches": (0, -1, 9, 1.5),
+    "optimizer.minibatches": (0, -1, 1.5),
     "optimizer.clip": (0.0, 1.5, math.nan),
     "eval.worlds": (0,),
     "eval.repeats": (0,),
@@ -203,6 +203,19 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "env.bid_levels": ("foo",),
     "env.backend": ("nowhere",),
     "coordination": ("nonsense", "no_such_module:x"),
+    "language.rank": (0, 1.5),
+    "language.alpha": (0.0, math.nan),
+    "language.temperature": (0.0, -1.0, math.inf),
+    "language.max_prompt_tokens": (0,),
+    "language.max_answer_tokens": (0, 1 << 20),
+    "language.history": (-1,),
+    "language.retries": (0, 1000),
+    "language.kl": (-0.1, math.nan),
+    "language.batch_rows": (0,),
+    "language.micro_batch": (0,),
+    "language.engine_concurrency": (0,),
+    "language.engine_timeout": (0.0, math.nan),
+    "language.engine_retries": (-1,),
 }
 
 
