@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from mpt_envs.crafting.engine_errors import EngineDiedError, EngineError
 from mpt_envs.crafting.minestudio.install import find_installation
 from mpt_envs.crafting.minestudio.report import Report, read_report
-from mpt_envs.crafting.minetest.errors import EngineDiedError, EngineError
 
 #: The keys of an action, as MineStudio names them.
 KEYS: Final = (

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from mpt_envs.crafting.minetest.errors import EngineMissingError
+from mpt_envs.crafting.engine_errors import EngineMissingError
 
 FOLDER_VARIABLE: Final = "MINESTUDIO_DIR"
 #: Below MineStudio's folder.

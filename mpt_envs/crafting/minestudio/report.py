@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from mpt_envs.crafting.engine_errors import EngineDiedError, EngineError
 from mpt_envs.crafting.facts import MAX_HEALTH, N_ITEMS
 from mpt_envs.crafting.minestudio.geometry import Point, Spot, feet_spot
 from mpt_envs.crafting.minestudio.names import AIR_NAMES, item_of, plain
-from mpt_envs.crafting.minetest.errors import EngineDiedError, EngineError
 
 N_SLOTS: Final = 36  # 0 to 8 is the hotbar
 STATISTICS: Final = ("mine_block", "craft_item", "pickup", "break_item", "use_item")

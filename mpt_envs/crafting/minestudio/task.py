@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpt_envs.crafting import layout as at
+from mpt_envs.crafting.engine_errors import EngineError
 from mpt_envs.crafting.facts import MAX_HEALTH, N_ITEMS, PICKAXES, REGENERATION_TICKS
 from mpt_envs.crafting.goals import GOAL_ITEM, MILESTONE_VALUE
 from mpt_envs.crafting.minestudio.body import Body
@@ -31,7 +32,6 @@ from mpt_envs.crafting.minestudio.snapshots import (
     seen_digest,
 )
 from mpt_envs.crafting.minestudio.window import Window
-from mpt_envs.crafting.minetest.errors import EngineError
 from mpt_envs.crafting.perception import perceive
 from mpt_envs.crafting.rules import add_event, set_key
 from mpt_envs.crafting.task import CraftingTask

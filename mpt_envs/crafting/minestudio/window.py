@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mpt_envs.crafting.engine_errors import EngineError
 from mpt_envs.crafting.facts import (
     AIR,
     BARRIER,
@@ -57,7 +58,6 @@ from mpt_envs.crafting.layout import (
 )
 from mpt_envs.crafting.minestudio.geometry import Spot
 from mpt_envs.crafting.minestudio.names import DANGERS, kind_of, plain
-from mpt_envs.crafting.minetest.errors import EngineError
 
 #: How far around the body blocks are asked for: sight, and one more to know what is exposed.
 REACH_FLAT: Final = SIGHT + 2

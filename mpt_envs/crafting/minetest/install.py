@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from mpt_envs.crafting.minetest.errors import EngineMissingError
+from mpt_envs.crafting.engine_errors import EngineMissingError
 
 SERVER_VARIABLE: Final = "MPT_MINETEST_SERVER"
 GAME_VARIABLE: Final = "MPT_MINETEST_GAME"

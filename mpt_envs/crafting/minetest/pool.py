@@ -15,7 +15,7 @@ import weakref
 from collections import OrderedDict
 from typing import Final, Protocol
 
-from mpt_envs.crafting.minetest.errors import EngineError
+from mpt_envs.crafting.engine_errors import EngineError
 from mpt_envs.crafting.minetest.server import Server
 
 LIMIT_VARIABLE: Final = "MPT_MINETEST_SERVERS"

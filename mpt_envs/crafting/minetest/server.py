@@ -22,7 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from mpt_envs.crafting.minetest.errors import EngineDiedError, EngineError, EngineMissingError
+from mpt_envs.crafting.engine_errors import EngineDiedError, EngineError, EngineMissingError
 from mpt_envs.crafting.minetest.install import HOW_TO_GET, Installation, find_installation
 
 #: Seed of the engine's map; every episode is a place of its own on this one map.

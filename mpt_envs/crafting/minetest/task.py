@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from mpt_envs.crafting.engine_errors import EngineDiedError, EngineError
 from mpt_envs.crafting.facts import MAX_HEALTH, N_ITEMS, REGENERATION_TICKS
 from mpt_envs.crafting.goals import GOAL_ITEM, MILESTONE_VALUE
 from mpt_envs.crafting.layout import (
@@ -38,7 +39,6 @@ from mpt_envs.crafting.layout import (
     VERSION,
     WOUND,
 )
-from mpt_envs.crafting.minetest.errors import EngineDiedError, EngineError
 from mpt_envs.crafting.minetest.install import find_installation
 from mpt_envs.crafting.minetest.pool import Pool, shared_pool
 from mpt_envs.crafting.minetest.record import (

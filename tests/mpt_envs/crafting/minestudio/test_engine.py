@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mpt_envs.crafting.engine_errors import EngineError
 from mpt_envs.crafting.minestudio.engine import (
     KEYS,
     SETTLING_COMMANDS,
@@ -14,7 +15,6 @@ from mpt_envs.crafting.minestudio.engine import (
     Engine,
     action_of,
 )
-from mpt_envs.crafting.minetest.errors import EngineError
 from tests.mpt_envs.crafting.minestudio.double import DoubleSim
 
 

@@ -21,6 +21,7 @@ import pytest
 
 import mpt_envs
 from mpt_envs.crafting import facts
+from mpt_envs.crafting.engine_errors import EngineError, EngineMissingError
 from mpt_envs.crafting.minestudio.engine import (
     KEYS,
     SEED_BITS,
@@ -33,7 +34,6 @@ from mpt_envs.crafting.minestudio.install import FOLDER_VARIABLE, JAR, package_v
 from mpt_envs.crafting.minestudio.report import N_SLOTS, Stack, read_report
 from mpt_envs.crafting.minestudio.screens import SCREEN
 from mpt_envs.crafting.minestudio.window import box_around
-from mpt_envs.crafting.minetest.errors import EngineError, EngineMissingError
 
 
 def _why_not() -> str | None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mpt_envs.crafting import facts
+from mpt_envs.crafting.engine_errors import EngineDiedError, EngineError
 from mpt_envs.crafting.minestudio.geometry import Spot
 from mpt_envs.crafting.minestudio.names import AIR_NAMES, item_of, kind_of, plain, planks_of
 from mpt_envs.crafting.minestudio.report import (
@@ -19,7 +20,6 @@ from mpt_envs.crafting.minestudio.report import (
     obtained,
     read_report,
 )
-from mpt_envs.crafting.minetest.errors import EngineDiedError, EngineError
 
 
 def counts(**values: float) -> defaultdict[str, Any]:

@@ -11,11 +11,11 @@ import pytest
 import mpt_envs
 from mpt_envs.crafting import facts
 from mpt_envs.crafting import layout as at
+from mpt_envs.crafting.engine_errors import EngineDiedError
 from mpt_envs.crafting.goals import GOALS, max_return
 from mpt_envs.crafting.minestudio.engine import SETTLING_COMMANDS
 from mpt_envs.crafting.minestudio.snapshots import unpack
 from mpt_envs.crafting.minestudio.task import TICK_BUDGETS
-from mpt_envs.crafting.minetest.errors import EngineDiedError
 from mpt_envs.crafting.observation import OBSERVATION_SIZE
 from mpt_envs.crafting.task import CraftingTask
 from tests.mpt_envs.crafting.minestudio.double import DoubleSim

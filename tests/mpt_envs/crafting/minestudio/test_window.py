@@ -9,6 +9,7 @@ import pytest
 
 from mpt_envs.crafting import facts
 from mpt_envs.crafting import layout as at
+from mpt_envs.crafting.engine_errors import EngineError
 from mpt_envs.crafting.minestudio.geometry import Spot
 from mpt_envs.crafting.minestudio.window import (
     REACH_FLAT,
@@ -18,7 +19,6 @@ from mpt_envs.crafting.minestudio.window import (
     box_around,
     read_voxels,
 )
-from mpt_envs.crafting.minetest.errors import EngineError
 from mpt_envs.crafting.perception import perceive
 from mpt_envs.crafting.rules import begin
 

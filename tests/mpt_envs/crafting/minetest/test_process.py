@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 
 import mpt_envs
+from mpt_envs.crafting.engine_errors import EngineDiedError, EngineError
 from mpt_envs.crafting.minetest import make_task
-from mpt_envs.crafting.minetest.errors import EngineDiedError, EngineError
 from mpt_envs.crafting.minetest.pool import Pool, shared_pool
 from mpt_envs.crafting.minetest.server import Server, _sweep
 from mpt_envs.crafting.minetest.task import MinetestTask
@@ -201,6 +201,7 @@ def test_a_normal_user_can_run_it() -> None:
         shutil.copytree(ROOT / "wrappers", folder / "wrappers")
         package = folder / "mpt_envs" / "crafting"
         shutil.copytree(ROOT / "mpt_envs" / "crafting" / "minetest", package / "minetest")
+        shutil.copy(ROOT / "mpt_envs" / "crafting" / "engine_errors.py", package)
         for file in (package.parent / "__init__.py", package / "__init__.py"):
             file.touch()
         for path in (folder, *folder.rglob("*")):
