@@ -186,7 +186,7 @@ class ResearchBatch(BatchTask):
 
     def _look_up(self) -> None:
         """Search what the actions of this turn search for the first time."""
-        self.questions.library.name_rows(self._wanted)
+        self.questions.shelf.name_rows(self._wanted)
         for row in np.flatnonzero((self._wanted > -1000) & (self._wanted < 0)).tolist():
             question = int(self.records[row, QUESTION])
             self.questions.query_row(question, int(QUERY - self._wanted[row]))

@@ -87,7 +87,7 @@ def query_of(desk: Desk, cursor: int) -> str:
     """What was searched for on a page of results."""
     ref = int(desk.record[REF + cursor])
     if ref >= 0:
-        return desk.questions.library.names[ref]
+        return desk.questions.shelf.names[ref]
     if ref > FREE:
         return desk.questions.query_text(int(desk.record[QUESTION]), QUERY - ref)
     return desk.texts[FREE - ref]
@@ -115,7 +115,7 @@ def heading(desk: Desk, cursor: int) -> tuple[str, str]:
         query = query_of(desk, cursor)
         short = _short(query)
         return f"Search results for: {short}", f"search://?q={quote(short)}"
-    document = desk.questions.library.corpus.documents[_document_of(desk, cursor)]
+    document = desk.questions.shelf.corpus.documents[_document_of(desk, cursor)]
     if kind == PAGE_DOCUMENT:
         return document.title, document.url
     pattern = _short(pattern_of(desk, cursor))
@@ -132,7 +132,7 @@ def _short(text: str) -> str:
 def page_lines(desk: Desk, cursor: int) -> list[str]:
     """All lines of a page of the stack."""
     kind = desk.record[KIND + cursor]
-    library = desk.questions.library
+    library = desk.questions.shelf
     if kind == PAGE_DOCUMENT:
         return library.lines(int(desk.record[REF + cursor]))
     if kind == PAGE_SEARCH:
@@ -150,7 +150,7 @@ def page_lines(desk: Desk, cursor: int) -> list[str]:
 
 
 def _result_lines(desk: Desk, cursor: int) -> list[str]:
-    library = desk.questions.library
+    library = desk.questions.shelf
     found = library.arrays["results"][int(desk.rows[cursor])]
     found = found[found >= 0][: _topn(desk, cursor)]
     if not len(found):
@@ -268,7 +268,7 @@ def _search(desk: Desk, call: Call) -> int:
     topn = max(1, min(RESULTS, int(call.get("topn", RESULTS))))
     desk.record[SEARCHES] += 1
     ref = _keep(desk, query)
-    row = desk.questions.library.query_row(query)
+    row = desk.questions.shelf.query_row(query)
     top = int(desk.record[TOP])
     push(desk.record, desk.rows, desk.questions.tables, PAGE_SEARCH, ref, 0, topn, top, -1, row)
     return 0
@@ -279,7 +279,7 @@ def _open(desk: Desk, call: Call) -> int:
     target, loc = call.get("id", -1), int(call.get("loc", -1))
     lines = int(call.get("num_lines", -1))
     lines = FREE_WINDOW if lines <= 0 else min(lines, MAX_WINDOW)
-    record, library = desk.record, desk.questions.library
+    record, library = desk.record, desk.questions.shelf
     if isinstance(target, str):
         document = library.corpus.by_url.get(target, -1)
         if document < 0:
@@ -299,7 +299,7 @@ def _open(desk: Desk, call: Call) -> int:
 
 def _follow(desk: Desk, cursor: int, number: int) -> tuple[int, int]:
     """The document that link ``number`` of a page leads to, and the line to begin with."""
-    record, library = desk.record, desk.questions.library
+    record, library = desk.record, desk.questions.shelf
     kind = int(record[KIND + cursor])
     if kind == PAGE_SEARCH:
         found = library.arrays["results"][int(desk.rows[cursor])][: _topn(desk, cursor)]
@@ -323,7 +323,7 @@ def _follow(desk: Desk, cursor: int, number: int) -> tuple[int, int]:
 
 
 def _open_at(desk: Desk, document: int, loc: int, lines: int, parent: int) -> int:
-    first, end = desk.questions.library.arrays["line_start"][document : document + 2].tolist()
+    first, end = desk.questions.shelf.arrays["line_start"][document : document + 2].tolist()
     if loc >= max(1, end - first):
         raise _CallError(
             f"Line {loc} is beyond the end of the page, whose last line is "
@@ -339,7 +339,7 @@ def _open_at(desk: Desk, document: int, loc: int, lines: int, parent: int) -> in
 def _find(desk: Desk, call: Call) -> int:
     _room(desk)
     cursor = _cursor(desk, call)
-    record, library = desk.record, desk.questions.library
+    record, library = desk.record, desk.questions.shelf
     if record[KIND + cursor] == PAGE_FIND and int(call.get("cursor", -1)) == -1:
         cursor = int(record[PARENT + cursor])
     if record[KIND + cursor] != PAGE_DOCUMENT:
@@ -378,7 +378,7 @@ def grounded(desk: Desk, answer: str) -> bool:
     wanted = normalize_answer(answer)
     if wanted in ("yes", "no"):
         return True
-    record, library = desk.record, desk.questions.library
+    record, library = desk.record, desk.questions.shelf
     opened = {
         int(record[REF + page])
         for page in range(int(record[TOP]) + 1)

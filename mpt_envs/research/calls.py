@@ -242,7 +242,7 @@ def _listed(desk: Desk, role: int, call: Call) -> int | None:
     """The listed action that does what a call says; None: there is none."""
     record = desk.record
     top, count = int(record[TOP]), int(record[N_ITEMS])
-    names = desk.questions.library.names
+    names = desk.questions.shelf.names
     items = [names[i] for i in record[ITEM_NAME : ITEM_NAME + count].tolist()]
     index = int(record[QUESTION])
     if call.get("cursor", -1) not in (-1, top):
@@ -270,7 +270,7 @@ def _listed(desk: Desk, role: int, call: Call) -> int | None:
 def _listed_open(desk: Desk, call: Call, count: int) -> int | None:
     record = desk.record
     top = int(record[TOP])
-    library = desk.questions.library
+    library = desk.questions.shelf
     targets = record[ITEM_TARGET : ITEM_TARGET + count].tolist()
     wanted = call.get("id", -1)
     if isinstance(wanted, str):

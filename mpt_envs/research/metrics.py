@@ -58,7 +58,7 @@ def answer_text(
     answered = int(record[ANSWERED])
     if answered == NO_ANSWER:
         return None
-    return texts[FREE - answered] if answered <= FREE else questions.library.names[answered]
+    return texts[FREE - answered] if answered <= FREE else questions.shelf.names[answered]
 
 
 def metrics_of(

@@ -162,7 +162,7 @@ def expert_turns(questions: QuestionSet, index: int) -> int | None:
     for turn in range(MAX_TURNS):
         name = _expert_step(record, rows, questions.tables)
         while name >= 0:
-            questions.library.name_rows(np.array([name], np.int64))
+            questions.shelf.name_rows(np.array([name], np.int64))
             name = _expert_step(record, rows, questions.tables)
         if record[DONE] != DONE_RUNNING:
             return turn + 1 if record[DONE] == DONE_RIGHT else None

@@ -176,7 +176,7 @@ class QuestionSet:
 
         if not questions:
             raise CorpusError("there are no questions; give at least one")
-        self.library = library
+        self.shelf = library
         self.questions = tuple(questions)
         self.chains = chains or {}
         hasher = hashlib.blake2b(library.corpus.digest.encode(), digest_size=16)
@@ -216,10 +216,10 @@ class QuestionSet:
     @property
     def tables(self) -> Tables:
         """The arrays for the rules, those of the library included."""
-        if self._tables is None or self._version != self.library.version:
-            both = {**self.library.arrays, **self.arrays}
+        if self._tables is None or self._version != self.shelf.version:
+            both = {**self.shelf.arrays, **self.arrays}
             self._tables = Tables(**{name: both[name] for name in Tables._fields})
-            self._version = self.library.version
+            self._version = self.shelf.version
         return self._tables
 
     def ready(self, index: int) -> Candidates:
@@ -238,12 +238,12 @@ class QuestionSet:
         """The row of results of a question's query, looked up on first use."""
         row = int(self.arrays["q_rows"][index, k])
         if row < 0:
-            row = self.library.query_row(self.query_text(index, k))
+            row = self.shelf.query_row(self.query_text(index, k))
             self.arrays["q_rows"][index, k] = row
         return row
 
     def _prepare(self, index: int) -> Candidates:
-        question, library, a = self.questions[index], self.library, self.arrays
+        question, library, a = self.questions[index], self.shelf, self.arrays
         found = candidates(question.question)
         a["q_names"][index] = len(found.names)
         a["q_patterns"][index] = len(found.patterns)
@@ -281,7 +281,7 @@ class QuestionSet:
         return found
 
     def _prepare_chain(self, index: int, found: Candidates, chain: list[list[str]]) -> None:
-        library, a = self.library, self.arrays
+        library, a = self.shelf, self.arrays
         start = chain[0][0]
         if start in found.names:
             a["q_start"][index] = found.names.index(start)

@@ -174,7 +174,7 @@ def _page(draw: ImageDraw.ImageDraw, desk: Desk, y: int) -> None:
         last = min(last, WINDOW // HIT_LINES * (HIT_LINES + 2) - 1)
     at = y + 48
     names = [
-        desk.questions.library.names[i]
+        desk.questions.shelf.names[i]
         for i in record[ITEM_NAME : ITEM_NAME + int(record[N_ITEMS])].tolist()
     ]
     for number in range(first, last):

@@ -166,8 +166,8 @@ def _check(record: NDArray[np.int32], questions: QuestionSet, texts: list[str]) 
     s: list[int] = record.tolist()
     _require(0 <= s[QUESTION] < len(questions), "its question")
     found = questions.ready(s[QUESTION])
-    arrays = questions.library.arrays
-    names, documents = len(questions.library.names), len(questions.library.corpus)
+    arrays = questions.shelf.arrays
+    names, documents = len(questions.shelf.names), len(questions.shelf.corpus)
     mentions = len(arrays["men_name"])
     top = s[TOP]
     _require(-1 <= top < STACK and 0 <= s[DONE] <= 2 and s[TURN] >= 0, "its counters")
@@ -219,7 +219,7 @@ def rows_of(
 ) -> NDArray[np.int32]:
     """What the pages of the stack stand for in this process."""
     rows = np.full(STACK, -1, np.int32)
-    library, question = questions.library, int(record[QUESTION])
+    library, question = questions.shelf, int(record[QUESTION])
     top = int(record[TOP])
     kinds = record[KIND : KIND + top + 1].tolist()
     refs = record[REF : REF + top + 1].tolist()

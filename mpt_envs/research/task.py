@@ -146,7 +146,7 @@ class ResearchTask(TurnTask):
         """Search what an action searches for the first time."""
         name = int(wanted(self.record, self.questions.tables, role, action))
         if name >= 0:
-            self.questions.library.name_rows(np.array([name], np.int64))
+            self.questions.shelf.name_rows(np.array([name], np.int64))
         elif name > -1000:
             self.questions.query_row(int(self.record[QUESTION]), QUERY - name)
 

@@ -176,7 +176,7 @@ def log_lines(desk: Desk, count: int = _LOG) -> list[str]:
 
 def event(desk: Desk, cursor: int) -> str:
     """What brought a page onto the stack, in words."""
-    record, library = desk.record, desk.questions.library
+    record, library = desk.record, desk.questions.shelf
     kind, ref = int(record[KIND + cursor]), int(record[REF + cursor])
     if kind == PAGE_SEARCH:
         found = int((library.arrays["results"][int(desk.rows[cursor])] >= 0).sum())
@@ -195,7 +195,7 @@ def event(desk: Desk, cursor: int) -> str:
 
 def describe(desk: Desk, role: int, action: int) -> str:
     """What a listed action would do now, in words."""
-    record, library = desk.record, desk.questions.library
+    record, library = desk.record, desk.questions.shelf
     question = desk.questions.ready(int(record[QUESTION]))
     if action == 0:
         return "leave the turn to nobody"
@@ -227,7 +227,7 @@ def describe(desk: Desk, role: int, action: int) -> str:
 
 
 def _item(desk: Desk, item: int) -> str:
-    return desk.questions.library.names[int(desk.record[ITEM_NAME + item])]
+    return desk.questions.shelf.names[int(desk.record[ITEM_NAME + item])]
 
 
 def narrate(desk: Desk) -> list[str]:

@@ -161,7 +161,7 @@ def test_an_oracle_reaches_every_answer_that_stands_in_a_page() -> None:
     task = make_task(
         corpus=DATA / "documents.jsonl", questions=DATA / "questions.jsonl", free_form=True
     )
-    library = task.questions.library
+    library = task.questions.shelf
     texts = {d.docid: normalize_answer(d.text) for d in library.corpus.documents}
     spans, reached = 0, 0
     for index, question in enumerate(task.questions.questions):

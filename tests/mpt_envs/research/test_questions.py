@@ -53,7 +53,7 @@ class Reader:
     """Answers questions from the raw text of the pages alone, by its own patterns."""
 
     def __init__(self) -> None:
-        self.documents = QUESTIONS.library.corpus.documents
+        self.documents = QUESTIONS.shelf.corpus.documents
         self.by_name: dict[str, list[tuple[int, str]]] = defaultdict(list)
         self.by_url = {d.url: i for i, d in enumerate(self.documents)}
         for index, document in enumerate(self.documents):
@@ -143,11 +143,11 @@ def test_questions_have_two_to_four_hops_and_different_pages() -> None:
 
 
 def test_pages_are_long_enough_to_scroll_and_names_are_shared() -> None:
-    lines = np.diff(QUESTIONS.library.arrays["line_start"])
+    lines = np.diff(QUESTIONS.shelf.arrays["line_start"])
     assert len(lines) >= 3000
     assert np.mean(lines > WINDOW) > 0.9
     assert np.mean(lines > 2 * WINDOW) > 0.5
-    titles = [d.title for d in QUESTIONS.library.corpus.documents]
+    titles = [d.title for d in QUESTIONS.shelf.corpus.documents]
     assert len(set(titles)) == len(titles)
     assert sum(title.endswith(")") for title in titles) > 300
 
