@@ -9,12 +9,34 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wrappers.errors import MissingCapabilityError
 from wrappers.task import Fidelity, Snapshot
+
+
+def check_rows(count: int, **arrays: NDArray[Any]) -> None:
+    """Refuse arrays without a row per world: compiled loops check no bounds.
+
+    Raises:
+        ValueError: names the array.
+    """
+    for name, array in arrays.items():
+        if array.shape[0] != count:
+            raise ValueError(f"{name} must have {count} rows, one per world, not {array.shape[0]}")
+
+
+def check_roles(roles: NDArray[np.int64], count: int) -> None:
+    """Refuse what is neither one of ``count`` roles nor -1 or -2, see `BatchTask.act`.
+
+    Raises:
+        ValueError: says what was given.
+    """
+    if roles.min() < -2 or roles.max() >= count:
+        raise ValueError(f"roles must be -2 to {count - 1}, got {roles.tolist()}")
 
 
 class BatchTask(abc.ABC):

@@ -14,12 +14,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mpt_envs.bid_rows import bid_rows
 from mpt_envs.crafting import facts, goals, scene, sprites, text
 from mpt_envs.crafting import layout as at
 from mpt_envs.crafting.scene import OUTSIDE, PIT
 
 RADIUS: Final = 10  # blocks to each side of the body that are shown
-_BAR: Final = 30  # characters of a bid of 1
 
 _BODY: Final = "@"
 #: One character for each block id of `scene`.
@@ -124,21 +124,6 @@ def _section_rows(record: NDArray[np.uint8], color: bool, used: set[int]) -> lis
     return rows
 
 
-def _bid_rows(overlay: Mapping[str, Any], color: bool) -> list[str]:
-    bids = overlay.get("bids")
-    if not bids:
-        return ["Bids: no auction yet"]
-    winner = overlay.get("winner")
-    wide = max(len(str(agent)) for agent in bids)
-    rows = ["Bids of the last turn:" + ("" if winner else " nobody wanted to act")]
-    for agent, bid in bids.items():
-        full = "#" * round(_BAR * min(1.0, max(0.0, float(bid))))
-        mark = "  <- acted" if agent == winner else ""
-        row = f"  {agent:<{wide}} {float(bid):.2f} {full}{mark}".rstrip()
-        rows.append(f"\x1b[33;1m{row}\x1b[0m" if color and mark else row)
-    return rows
-
-
 def ansi(
     record: NDArray[np.uint8], overlay: Mapping[str, Any] | None = None, *, color: bool = True
 ) -> str:
@@ -175,6 +160,6 @@ def ansi(
         f"{_BODY} body  {legend}",
         "",
         *text.state_lines(record),
-        *_bid_rows(game, color),
+        *bid_rows(game, color),
     ]
     return "\n".join(lines)

@@ -29,7 +29,7 @@ from mpt_envs.crafting.prefetch import (
 )
 from mpt_envs.crafting.rules import act, begin, set_key, skip
 from mpt_envs.crafting.snapshots import check_snapshot, task_id
-from wrappers.native import BatchTask
+from wrappers.native import BatchTask, check_roles, check_rows
 from wrappers.rng import STREAM_EPISODE, as_key, hash4
 from wrappers.task import Snapshot
 
@@ -152,14 +152,14 @@ class CraftingBatch(BatchTask):
         )
 
     def observe(self, out: Sequence[NDArray[np.float32]]) -> None:
-        _check_rows(self.num_envs, observations=out[0])
+        check_rows(self.num_envs, observations=out[0])
         if out[0].shape[1] < OBSERVATION_SIZE:
             raise ValueError(f"observations need {OBSERVATION_SIZE} columns, not {out[0].shape[1]}")
         observe_rows(self._records32, out[0])
 
     def action_masks(self, out: Sequence[NDArray[np.bool_]]) -> None:
         for role, masks in enumerate(out):
-            _check_rows(self.num_envs, masks=masks)
+            check_rows(self.num_envs, masks=masks)
             mask_rows(self._records32, role, masks)
 
     def act(
@@ -170,7 +170,7 @@ class CraftingBatch(BatchTask):
         terminated: NDArray[np.bool_],
         illegal: NDArray[np.bool_],
     ) -> None:
-        _check_rows(
+        check_rows(
             self.num_envs,
             roles=roles,
             actions=actions,
@@ -178,8 +178,7 @@ class CraftingBatch(BatchTask):
             terminated=terminated,
             illegal=illegal,
         )
-        if roles.min() < -2 or roles.max() >= len(ROLES):
-            raise ValueError(f"roles must be -2 to {len(ROLES) - 1}, got {roles.tolist()}")
+        check_roles(roles, len(ROLES))
         act_rows(self._records32, self.records, roles, actions, rewards, terminated, illegal)
 
     def snapshot(self, row: int) -> Snapshot:
@@ -204,17 +203,10 @@ class CraftingBatch(BatchTask):
         return True
 
     def expert(self, bids: NDArray[np.float64], actions: NDArray[np.int64]) -> None:
-        _check_rows(self.num_envs, bids=bids, actions=actions)
+        check_rows(self.num_envs, bids=bids, actions=actions)
         if min(bids.shape[1], actions.shape[1]) < len(ROLES):
             raise ValueError(f"bids and actions need {len(ROLES)} columns, one per role")
         expert_rows(self._records32, bids, actions)
-
-
-def _check_rows(count: int, **arrays: NDArray[Any]) -> None:
-    """The compiled loops check no bounds: every array must have a row per world."""
-    for name, array in arrays.items():
-        if array.shape[0] != count:
-            raise ValueError(f"{name} must have {count} rows, one per world, not {array.shape[0]}")
 
 
 def check_budget(goal: str, tick_budget: Any) -> int:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mpt_envs.bid_rows import bid_rows
 from mpt_envs.navigation import layout as at
 from mpt_envs.navigation import text
 from mpt_envs.navigation.facts import DOOR, MAX_TURNS, ROOMS, STEP_ANGLE, THINGS
@@ -24,7 +25,6 @@ from mpt_envs.navigation.worlds import World
 _WIDE: Final = 2  # columns of a scene of 0.1 m that share a character
 _HIGH: Final = 4
 _MOST: Final = 110  # characters of a line of the map
-_BAR: Final = 30  # characters of a bid of 1
 _ARROWS: Final = "^<v>"
 _COLOURS: Final = {
     "#": "38;5;240",
@@ -126,20 +126,5 @@ def ansi(
         )
         lines.append(line.rstrip())
     lines.append("^<v> body  * way  S start  G goal  # wall  + door  . furniture")
-    lines += ["", *text.state_lines(record, world), *_bid_rows(game, color)]
+    lines += ["", *text.state_lines(record, world), *bid_rows(game, color)]
     return "\n".join(lines)
-
-
-def _bid_rows(overlay: Mapping[str, Any], color: bool) -> list[str]:
-    bids = overlay.get("bids")
-    if not bids:
-        return ["Bids: no auction yet"]
-    winner = overlay.get("winner")
-    wide = max(len(str(agent)) for agent in bids)
-    rows = ["Bids of the last turn:" + ("" if winner else " nobody wanted to act")]
-    for agent, bid in bids.items():
-        full = "#" * round(_BAR * min(1.0, max(0.0, float(bid))))
-        mark = "  <- acted" if agent == winner else ""
-        row = f"  {agent:<{wide}} {float(bid):.2f} {full}{mark}".rstrip()
-        rows.append(f"\x1b[33;1m{row}\x1b[0m" if color and mark else row)
-    return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from mpt_envs.navigation.rules import act, begin, is_legal, skip
 from mpt_envs.navigation.snapshots import check_snapshot, set_draws, task_id
 from mpt_envs.navigation.summary import METRICS, metrics_of
 from mpt_envs.navigation.worlds import N_WORLD, World, Worlds, clearance_in, start_of, view
-from wrappers.native import BatchTask
+from wrappers.native import BatchTask, check_roles, check_rows
 from wrappers.rng import as_key, episode_key
 from wrappers.task import Snapshot
 
@@ -151,14 +151,14 @@ class NavigationBatch(BatchTask):
         self._begin(rows, keys)
 
     def observe(self, out: Sequence[NDArray[np.float32]]) -> None:
-        _check_rows(self.num_envs, observations=out[0])
+        check_rows(self.num_envs, observations=out[0])
         if out[0].shape[1] < OBSERVATION_SIZE:
             raise ValueError(f"observations need {OBSERVATION_SIZE} columns, not {out[0].shape[1]}")
         observe_rows(self._ints, self._doubles, self._singles, self._table, out[0])
 
     def action_masks(self, out: Sequence[NDArray[np.bool_]]) -> None:
         for masks in out:
-            _check_rows(self.num_envs, masks=masks)
+            check_rows(self.num_envs, masks=masks)
             masks[:] = True
 
     def act(
@@ -169,7 +169,7 @@ class NavigationBatch(BatchTask):
         terminated: NDArray[np.bool_],
         illegal: NDArray[np.bool_],
     ) -> None:
-        _check_rows(
+        check_rows(
             self.num_envs,
             roles=roles,
             actions=actions,
@@ -177,8 +177,7 @@ class NavigationBatch(BatchTask):
             terminated=terminated,
             illegal=illegal,
         )
-        if roles.min() < _NOTHING or roles.max() >= len(ROLES):
-            raise ValueError(f"roles must be -2 to {len(ROLES) - 1}, got {roles.tolist()}")
+        check_roles(roles, len(ROLES))
         act_rows(
             self._ints,
             self._doubles,
@@ -225,14 +224,7 @@ class NavigationBatch(BatchTask):
         return True
 
     def expert(self, bids: NDArray[np.float64], actions: NDArray[np.int64]) -> None:
-        _check_rows(self.num_envs, bids=bids, actions=actions)
+        check_rows(self.num_envs, bids=bids, actions=actions)
         if min(bids.shape[1], actions.shape[1]) < len(ROLES):
             raise ValueError(f"bids and actions need {len(ROLES)} columns, one per role")
         expert_rows(self._ints, self._doubles, self._table, bids, actions)
-
-
-def _check_rows(count: int, **arrays: NDArray[Any]) -> None:
-    """The compiled loops check no bounds: every array must have a row per world."""
-    for name, array in arrays.items():
-        if array.shape[0] != count:
-            raise ValueError(f"{name} must have {count} rows, one per world, not {array.shape[0]}")

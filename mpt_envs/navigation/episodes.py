@@ -24,6 +24,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mpt_envs.navigation.sources import Episode
 from wrappers.errors import MarketError
 from wrappers.rng import STREAM_DOMAIN, hash4
 
@@ -82,6 +83,25 @@ class R2REpisode:
     locations: NDArray[np.float64]
     actions: NDArray[np.int8]
 
+    def placed(self, scene_id: str, start: NDArray[np.float64]) -> Episode:
+        """The episode in a scene of the simulator.
+
+        Args:
+            scene_id: of the scene.
+            start: ``float64 (3,)``, where the scene's space has the start.
+        """
+        return Episode(
+            id=self.episode_id,
+            scene_id=scene_id,
+            start=start,
+            heading=self.heading,
+            goal=self.goal,
+            radius=self.radius,
+            reference_path=self.locations,
+            instruction=self.instruction,
+            instruction_path=self.reference_path,
+        )
+
 
 def data_folder(data: str | os.PathLike[str] | None) -> Path:
     """The folder of the files: the keyword's, or the environment variable's.
@@ -89,13 +109,30 @@ def data_folder(data: str | os.PathLike[str] | None) -> Path:
     Raises:
         EpisodeDataError: neither names a folder that exists.
     """
-    named = os.environ.get(DATA_VARIABLE) if data is None else data
+    needs = "navigation/r2r-v0 needs the episodes of R2R-CE."
+    return named_folder("data", data, DATA_VARIABLE, needs, HOW_TO_GET)
+
+
+def named_folder(
+    keyword: str, value: str | os.PathLike[str] | None, variable: str, needs: str, how_to_get: str
+) -> Path:
+    """The folder that a keyword names, or else an environment variable.
+
+    Args:
+        keyword, value: of the caller; None: the variable counts.
+        variable: name of the environment variable.
+        needs, how_to_get: first and last sentence of the message.
+
+    Raises:
+        EpisodeDataError: neither names a folder that exists.
+    """
+    named = os.environ.get(variable) if value is None else value
     if not named:
-        raise EpisodeDataError(f"navigation/r2r-v0 needs the episodes of R2R-CE. {HOW_TO_GET}")
+        raise EpisodeDataError(f"{needs} {how_to_get}")
     path = Path(named).expanduser()
     if not path.is_dir():
-        source = f"data={data!r}" if data is not None else f"{DATA_VARIABLE}={named!r}"
-        raise EpisodeDataError(f"{source} is not a folder. {HOW_TO_GET}")
+        source = f"{keyword}={str(value)!r}" if value is not None else f"{variable}={named!r}"
+        raise EpisodeDataError(f"{source} is not a folder. {how_to_get}")
     return path
 
 

@@ -143,17 +143,7 @@ class HabitatSource:
     def episode(self, key: int) -> tuple[Scene, Episode]:
         found = self.recorded(key)
         scene, start = self._place(found)
-        return scene, Episode(
-            id=found.episode_id,
-            scene_id=found.scene_id,
-            start=start,
-            heading=found.heading,
-            goal=found.goal,
-            radius=found.radius,
-            reference_path=found.locations,
-            instruction=found.instruction,
-            instruction_path=found.reference_path,
-        )
+        return scene, found.placed(found.scene_id, start)
 
     def _place(self, found: R2REpisode) -> tuple[Scene, NDArray[np.float64]]:
         """The scene, and where its space has the start; with the rim if no way leads without."""

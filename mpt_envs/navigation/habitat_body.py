@@ -21,7 +21,7 @@ import habitat_sim
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mpt_envs.navigation.episodes import EpisodeDataError
+from mpt_envs.navigation.episodes import EpisodeDataError, named_folder
 from mpt_envs.navigation.facts import BODY_RADIUS, STEP_ANGLE, STEP_LENGTH
 from mpt_envs.navigation.navmesh import space_of_mesh
 from mpt_envs.navigation.space import FreeSpace
@@ -52,14 +52,8 @@ def scenes_folder(scenes: str | os.PathLike[str] | None) -> Path:
     Raises:
         EpisodeDataError: neither names a folder that exists.
     """
-    named = os.environ.get(SCENES_VARIABLE) if scenes is None else scenes
-    if not named:
-        raise EpisodeDataError(f"the backend 'habitat' needs scenes. {SCENES_HOW_TO}")
-    path = Path(named).expanduser()
-    if not path.is_dir():
-        source = f"scenes={str(scenes)!r}" if scenes is not None else f"{SCENES_VARIABLE}={named!r}"
-        raise EpisodeDataError(f"{source} is not a folder. {SCENES_HOW_TO}")
-    return path
+    needs = "the backend 'habitat' needs scenes."
+    return named_folder("scenes", scenes, SCENES_VARIABLE, needs, SCENES_HOW_TO)
 
 
 def scene_file(folder: Path, scene_id: str) -> Path:

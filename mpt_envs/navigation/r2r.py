@@ -137,18 +137,7 @@ class R2RSource:
         at = scene.space.locate(start)
         if at is not None:
             start[1] = scene.space.heights[at]  # the floor here, a few centimetres off the mesh's
-        episode = Episode(
-            id=found.episode_id,
-            scene_id=found.scan,
-            start=start,
-            heading=found.heading,
-            goal=found.goal,
-            radius=found.radius,
-            reference_path=found.locations,
-            instruction=found.instruction,
-            instruction_path=found.reference_path,
-        )
-        return scene, episode
+        return scene, found.placed(found.scan, start)
 
     def scene(self, scan: str) -> Scene:
         """The scene of a scan, built when it is first asked for."""

@@ -28,7 +28,7 @@ from mpt_envs.research.multihop import MAX_TURNS, Source
 from mpt_envs.research.observation import OBSERVATION_SIZE, write_observation
 from mpt_envs.research.rules import act, begin, set_key, wanted
 from mpt_envs.research.state import decode, encode
-from wrappers.native import BatchTask
+from wrappers.native import BatchTask, check_roles, check_rows
 from wrappers.rng import as_key, episode_key
 from wrappers.task import Snapshot
 
@@ -168,8 +168,8 @@ class ResearchBatch(BatchTask):
         for name, array in (("roles", roles), ("actions", actions), ("rewards", rewards)):
             if array.shape != (self.num_envs,):
                 raise ValueError(f"{name} need the shape ({self.num_envs},), got {array.shape}")
-        if roles.min() < -2 or roles.max() >= len(ROLES):
-            raise ValueError(f"roles must be -2 to {len(ROLES) - 1}")
+        check_rows(self.num_envs, terminated=terminated, illegal=illegal)
+        check_roles(roles, len(ROLES))
         wanted_rows(self.records, self.questions.tables, roles, actions, self._wanted)
         if (self._wanted > -1000).any():
             self._look_up()

@@ -95,6 +95,18 @@ def top_kind(s):
 
 
 @kernel
+def _lower_bound(values, low, high, bound):
+    """Index of the first of the sorted ``values[low:high]`` that is not below a bound, or high."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
 def first_hit(t, row, document):
     """Index into ``pat_hits`` of the first hit line of a page at or after its start, and the end.
 
@@ -103,12 +115,7 @@ def first_hit(t, row, document):
     """
     low, high = t.pat_start[row, 0], t.pat_start[row, 1]
     begin, end = t.line_start[document], t.line_start[document + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if t.pat_hits[middle] < begin:
-            low = middle + 1
-        else:
-            high = middle
+    low = _lower_bound(t.pat_hits, low, high, begin)
     last = low
     while last < t.pat_start[row, 1] and t.pat_hits[last] < end:
         last += 1
@@ -118,27 +125,14 @@ def first_hit(t, row, document):
 @kernel
 def _first_mention(t, document, line):
     """The first mention of a page on or after a line."""
-    low, high = t.men_start[document], t.men_start[document + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if t.men_line[middle] < line:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return _lower_bound(t.men_line, t.men_start[document], t.men_start[document + 1], line)
 
 
 @kernel
 def stands_in(t, row, sentence):
     """Whether the pattern of a row stands in a sentence."""
-    low, high = t.pat_start[row, 2], t.pat_start[row, 3]
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if t.pat_hits[middle] < sentence:
-            low = middle + 1
-        else:
-            high = middle
+    end = t.pat_start[row, 3]
+    low = _lower_bound(t.pat_hits, t.pat_start[row, 2], end, sentence)
     return low < end and t.pat_hits[low] == sentence
 
 

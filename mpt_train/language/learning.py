@@ -176,6 +176,20 @@ def lengths(answers: Sequence[Answer], normalize: str) -> NDArray[np.float32]:
     return np.ones(len(answers), np.float32)
 
 
+def _weighed(
+    policy: LanguagePolicy, batch: Batch, advantage: NDArray[np.float64], phase: str
+) -> tuple[list[list[Answer]], list[list[float]]]:
+    """Each agent's answers of a phase ("bid", "act") in turns that count, and their advantages."""
+    worlds = {int(key): world for world, key in enumerate(batch.keys)}
+    answers: list[list[Answer]] = [[] for _ in range(policy.num_agents)]
+    weights: list[list[float]] = [[] for _ in range(policy.num_agents)]
+    for key, answer in batch.transcript.of(phase):
+        if batch.active[key.turn, worlds[key.episode]]:
+            answers[key.agent].append(answer)
+            weights[key.agent].append(float(advantage[key.turn, worlds[key.episode]]))
+    return answers, weights
+
+
 def action_loss(
     policy: LanguagePolicy,
     batch: Batch,
@@ -185,13 +199,7 @@ def action_loss(
     clip: float | None,
 ) -> tuple[Tensor, float]:
     """REINFORCE on the action answers; each agent's loss is a mean over its own turns."""
-    worlds = {int(key): world for world, key in enumerate(batch.keys)}
-    answers: list[list[Answer]] = [[] for _ in range(policy.num_agents)]
-    weights: list[list[float]] = [[] for _ in range(policy.num_agents)]
-    for key, answer in batch.transcript.of("act"):
-        if batch.active[key.turn, worlds[key.episode]]:
-            answers[key.agent].append(answer)
-            weights[key.agent].append(float(advantage[key.turn, worlds[key.episode]]))
+    answers, weights = _weighed(policy, batch, advantage, "act")
     counts = [float(len(own)) for own in answers]
     return _reinforce(
         policy, answers, weights, counts, entropy_weight, counter, "update_action", clip
@@ -207,13 +215,7 @@ def bid_loss(
     clip: float | None,
 ) -> tuple[Tensor, dict[str, float]]:
     """REINFORCE on every bid, with the team's advantage; a mean over all turns."""
-    worlds = {int(key): world for world, key in enumerate(batch.keys)}
-    answers: list[list[Answer]] = [[] for _ in range(policy.num_agents)]
-    weights: list[list[float]] = [[] for _ in range(policy.num_agents)]
-    for key, answer in batch.transcript.of("bid"):
-        if batch.active[key.turn, worlds[key.episode]]:
-            answers[key.agent].append(answer)
-            weights[key.agent].append(float(advantage[key.turn, worlds[key.episode]]))
+    answers, weights = _weighed(policy, batch, advantage, "bid")
     turns = [float(batch.num_turns)] * policy.num_agents
     loss, entropy = _reinforce(
         policy, answers, weights, turns, entropy_weight, counter, "update_bid", clip
