@@ -97,9 +97,9 @@ class R2REpisode:
             heading=self.heading,
             goal=self.goal,
             radius=self.radius,
-            reference_path=self.locations,
             instruction=self.instruction,
-            instruction_path=self.reference_path,
+            reference=self.locations,
+            described=self.reference_path,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -61,9 +62,7 @@ class Floorplans:
         space = scene.space
         heading = math.radians(route.heading * STEP_ANGLE)
         x, z = route.start
-        way = expert_path(
-            space.heights, space.frame, route.distances, x, 0.0, z, heading, 2 * MAX_TURNS
-        )
+        field, ground = route.distances, (space.heights, space.frame)
         episode = Episode(
             id=scene.id,
             scene_id=scene.id,
@@ -71,9 +70,9 @@ class Floorplans:
             heading=heading,
             goal=np.array([route.goal[0], 0.0, route.goal[1]]),
             radius=_RADIUS,
-            reference_path=way,
             instruction=words,
-            instruction_path=pull(space.heights, space.frame, route.path).copy(),
+            reference=partial(expert_path, *ground, field, x, 0.0, z, heading, 2 * MAX_TURNS),
+            described=partial(pull, *ground, route.path),
         )
         # Asked for next, and already known.
         self._distances = (episode, route.distances)

@@ -168,14 +168,12 @@ def _legs(house: House, scene: Scene, path: NDArray[np.float64], heading: int) -
     ix, iz = (path[:, 0] / CELL).astype(np.int64), (path[:, 2] / CELL).astype(np.int64)
     rooms = scene.rooms[iz, ix].astype(np.int64) - 1
     inside = np.flatnonzero(rooms >= 0)
-    order: list[int] = []
-    spans: list[list[int]] = []
-    for step in inside.tolist():
-        room = int(rooms[step])
-        if not order or order[-1] != room:
-            order.append(room)
-            spans.append([step, step])
-        spans[-1][1] = step
+    if not len(inside):
+        return None
+    # Runs of steps in one room, whatever doors lie between.
+    entered = np.flatnonzero(np.diff(rooms[inside], prepend=-1))
+    order: list[int] = rooms[inside[entered]].tolist()
+    spans = np.stack([inside[entered], inside[[*(entered[1:] - 1), -1]]], axis=1).tolist()
     if not 2 <= len(order) <= _MOST_DOORS + 1 or len(set(order)) != len(order):
         return None
     doors = []
@@ -222,18 +220,21 @@ def _passed(house: House, room: int, way: NDArray[np.float64]) -> tuple[int, ...
     """Kinds of the things of a room that one passes on a way, in order."""
     things = [t for t in house.things if t.room == room]
     kinds = [t.kind for t in things]
-    found = []
-    for thing in things:
-        if kinds.count(thing.kind) > 1:
-            continue
-        x0, z0, x1, z1 = (v * CELL for v in thing.rect)
-        dx = np.maximum(0.0, np.maximum(x0 - way[:, 0], way[:, 0] - x1))
-        dz = np.maximum(0.0, np.maximum(z0 - way[:, 2], way[:, 2] - z1))
-        away = np.hypot(dx, dz)
-        nearest = int(away.argmin())
-        # Neither where one starts nor at the door: one must go by.
-        if away[nearest] < _NEAR and 4 <= nearest < len(way) - 5:
-            found.append((nearest, thing.kind))
+    things = [t for t in things if kinds.count(t.kind) == 1]
+    if not things:
+        return ()
+    sides = np.array([t.rect for t in things]) * CELL
+    x, z = way[:, 0], way[:, 2]
+    dx = np.maximum(0.0, np.maximum(sides[:, 0, None] - x, x - sides[:, 2, None]))
+    dz = np.maximum(0.0, np.maximum(sides[:, 1, None] - z, z - sides[:, 3, None]))
+    away = np.hypot(dx, dz)
+    nearest = away.argmin(axis=1)
+    # Neither where one starts nor at the door: one must go by.
+    found = [
+        (step, thing.kind)
+        for thing, step, least in zip(things, nearest.tolist(), away.min(axis=1), strict=True)
+        if least < _NEAR and 4 <= step < len(way) - 5
+    ]
     return tuple(kind for _, kind in sorted(found))
 
 

@@ -7,8 +7,9 @@ and the instruction that says so in words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
@@ -88,9 +89,10 @@ class Episode:
         heading: radians, 0 looks along -z, growing to the left.
         goal: float64 ``(3,)``.
         radius: metres around the goal within which a stop is a success.
-        reference_path: float64 ``(n, 3)``: the ground truth that paths are compared with (nDTW).
         instruction: in English.
-        instruction_path: float64 ``(m, 3)``: the way that the instruction describes; for pictures.
+        reference: `reference_path`, or what makes it when it is asked for: an episode that is only
+            played, as in training, never needs it.
+        described: the same for `instruction_path`; None: there is none.
     """
 
     id: str
@@ -99,9 +101,19 @@ class Episode:
     heading: float
     goal: NDArray[np.float64]
     radius: float
-    reference_path: NDArray[np.float64]
     instruction: str
-    instruction_path: NDArray[np.float64] | None = field(default=None)
+    reference: NDArray[np.float64] | Callable[[], NDArray[np.float64]]
+    described: NDArray[np.float64] | Callable[[], NDArray[np.float64]] | None = None
+
+    @cached_property
+    def reference_path(self) -> NDArray[np.float64]:
+        """The ground truth that paths are compared with (nDTW): float64 ``(n, 3)``."""
+        return self.reference() if callable(self.reference) else self.reference
+
+    @cached_property
+    def instruction_path(self) -> NDArray[np.float64] | None:
+        """The way that the instruction describes, for pictures: float64 ``(m, 3)``."""
+        return self.described() if callable(self.described) else self.described
 
 
 @runtime_checkable

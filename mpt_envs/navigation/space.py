@@ -28,7 +28,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_envs.navigation.kernel import kernel
+from mpt_envs.navigation.kernel import inlined, kernel
 
 #: Index into `FreeSpace.frame`.
 F_X: Final = 0  # x of the outer corner of column (0, 0)
@@ -43,6 +43,9 @@ _BUCKETS_PER_CELL: Final = 4.0
 _EXACT: Final = 1.0  # metres around the goal in which distances are Euclidean
 _PARALLEL: Final = 1e-9  # a component of a direction that counts as none
 _INFINITE: Final = np.float32(np.inf)
+_OPEN: Final = 0  # a place that the front has not reached
+_SETTLED: Final = 1
+_WALL: Final = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -462,6 +465,78 @@ def clear(heights, frame, x, z, layer, to_x, to_z):
 
 # --- kernels: distances -------------------------------------------------------------------------
 @kernel
+def is_flat(heights):
+    """Whether all places of one layer are at the same height."""
+    height = np.float32(np.nan)
+    for value in heights.ravel():
+        if value == value:
+            if height == height and value != height:
+                return False
+            height = value
+    return True
+
+
+@inlined
+def _reach(value, other, scale, field, head, following, place, count):
+    """Enter a place into the queue if this way to it is shorter; the new number of entries."""
+    if value < field[other]:
+        field[other] = value
+        where = np.int64(value * scale) & (_BUCKETS - 1)
+        place[count] = other
+        following[count] = head[where]
+        head[where] = count
+        return count + 1
+    return count
+
+
+@kernel
+def _march_flat(flat, nx, cell, scale, field, head, following, place, count, waiting):
+    """The march of `distance_field` on flat ground: the same numbers in half of the time."""
+    straight, diagonal = np.sqrt(cell * cell), np.sqrt(2.0 * cell * cell)
+    side = cell * cell
+    state = np.empty(flat.shape[0], np.uint8)
+    for index in range(flat.shape[0]):
+        state[index] = _OPEN if flat[index] == flat[index] else _WALL
+    bucket = 0
+    while waiting > 0:
+        entry = head[bucket]
+        if entry < 0:
+            bucket = (bucket + 1) & (_BUCKETS - 1)
+            continue
+        head[bucket] = following[entry]
+        waiting -= 1
+        index = np.int64(place[entry])
+        if state[index] != _OPEN:
+            continue
+        state[index] = _SETTLED
+        here = np.float64(field[index])
+        before = count
+        for direction in range(9):
+            dz, dx = direction // 3 - 1, direction % 3 - 1
+            other = index + dz * nx + dx
+            if state[other] != _OPEN:
+                continue
+            if direction % 2 == 0:
+                if state[index + dz * nx] == _WALL or state[index + dx] == _WALL:
+                    continue
+                value = here + diagonal
+            else:
+                value = here + straight
+                across = 1 if dx == 0 else nx
+                # The triangles of the neighbour, this place, and a place beside this one; no wall
+                # cuts them.
+                for turn in range(-1, 2, 2):
+                    beside = index + turn * across
+                    if state[beside] != _SETTLED or state[other + turn * across] == _WALL:
+                        continue
+                    gain = here - np.float64(field[beside])
+                    if gain > 0.0 and 2.0 * gain * gain < side:
+                        value = min(value, here + np.sqrt(side - gain * gain))
+            count = _reach(value, other, scale, field, head, following, place, count)
+        waiting += count - before
+
+
+@kernel
 def distance_field(heights, frame, x, y, z, tolerance):
     """Geodesic distance of every place to a goal: float32 ``(K, nz, nx)``, inf where no way leads.
 
@@ -514,6 +589,9 @@ def distance_field(heights, frame, x, y, z, tolerance):
             head[bucket] = count
             count += 1
             waiting += 1
+    if layers == 1 and is_flat(heights):
+        _march_flat(flat, nx, cell, scale, field, head, following, place, count, waiting)
+        return out
     bucket = 0
     links = np.empty(9, np.int64)  # joined place in each direction, (dz + 1) * 3 + dx + 1, or -1
     while waiting > 0:

@@ -79,8 +79,8 @@ def test_a_long_instruction_is_cut() -> None:
         0.0,
         episode.goal,
         3.0,
-        episode.reference_path,
         "Turn left and go on. " * 200,
+        episode.reference,
     )
     task = NavigationTask(Worlds(Sequenced("floorplan", [(scene, long)])))
     assert task.render("rgb_array").shape == (HEIGHT, WIDTH, 3)
@@ -92,7 +92,7 @@ def test_places_without_a_plan_are_drawn() -> None:
     heights[1, 1:-1, 150:-1] = 3.0
     space = FreeSpace(heights, (-5.0, 7.0))
     start, goal = np.array([0.0, 0.0, 10.0]), np.array([5.0, 0.0, 20.0])
-    episode = Episode("e", "x", start, 1.0, goal, 3.0, np.stack([start, goal]), "Walk and stop.")
+    episode = Episode("e", "x", start, 1.0, goal, 3.0, "Walk and stop.", np.stack([start, goal]))
     task = NavigationTask(Worlds(Sequenced("floorplan", [(Scene("x", space), episode)])))
     assert task.render("rgb_array").std() > 10
     assert "G" in task.render("ansi") and "#" in task.render("ansi")

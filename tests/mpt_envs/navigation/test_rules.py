@@ -27,7 +27,7 @@ def hall(start: tuple[float, float], goal: tuple[float, float], words: str) -> N
     heights[0, 1:-1, 1:-1] = 0.0
     space = FreeSpace(heights, (-10.1, -10.1))
     begin, end = np.array([start[0], 0.0, start[1]]), np.array([goal[0], 0.0, goal[1]])
-    episode = Episode("e", "hall", begin, 0.0, end, 3.0, np.stack([begin, end]), words)
+    episode = Episode("e", "hall", begin, 0.0, end, 3.0, words, np.stack([begin, end]))
     return NavigationTask(Worlds(Sequenced("floorplan", [(Scene("hall", space), episode)])))
 
 

@@ -281,3 +281,21 @@ def test_mistakes_are_told() -> None:
 def test_amount_zero_moves_nothing() -> None:
     space = FreeSpace(room(), (0.0, 0.0))
     assert move(space.heights, space.frame, 4.0, 3.0, 0, 1.0, 0.0) == (4.0, 3.0, 0, False)
+
+
+def test_the_quick_march_on_flat_ground_gives_the_numbers_of_the_general_one() -> None:
+    random = np.random.default_rng(5)
+    for _ in range(20):
+        heights = np.where(random.random((1, 40, 50)) < 0.2, np.nan, 0.5).astype(np.float32)
+        heights[:, [0, -1], :] = np.nan
+        heights[:, :, [0, -1]] = np.nan
+        heights[0, 20, 20] = 0.5
+        flat = FreeSpace(heights, (0.0, 0.0))
+        # A second layer that leads nowhere: the same ground for the general march.
+        above = np.full_like(heights, np.nan)
+        above[0, 1, 1] = 100.0
+        general = FreeSpace(np.concatenate([heights, above]), (0.0, 0.0))
+        goal = (2.05, 0.5, 2.05)
+        found = general.distances_to(goal)
+        assert np.isfinite(found).sum() > 100
+        assert np.array_equal(flat.distances_to(goal)[0], found[0])
