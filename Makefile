@@ -39,7 +39,7 @@ $(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
 
 $(INSTALLED_TEST): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing the packages with what the tests need (the first time takes a few minutes)"
-	@$(PIP_INSTALL) -e '.[interop,llm,test]'
+	@$(PIP_INSTALL) -e '.[interop,llm,research,test]'
 	@touch $(INSTALLED) $@
 
 install: $(INSTALLED)  ## create the virtual environment and install the packages
