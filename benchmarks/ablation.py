@@ -17,7 +17,8 @@ from typing import Any
 
 import tyro
 
-from benchmarks.compare import FULL, QUICK, choose_folder, command_line, for_domain
+from benchmarks.compare import FULL, QUICK, choose_folder, command_line
+from benchmarks.domains import domain_of, for_domain
 from benchmarks.experiment import Plan, Variant, run_experiment
 from benchmarks.runner import usable_cores
 from mpt_train.cli.console import run, usage_errors
@@ -223,7 +224,9 @@ def variants(config: AblationConfig) -> list[Variant]:
         ValueError: ``only`` names an option that there is not.
     """
     preset = QUICK if config.quick else FULL
-    budget = preset.budget_gflop if config.budget_gflop is None else config.budget_gflop
+    budget = config.budget_gflop
+    if budget is None:
+        budget = domain_of(config.task).budget(config.quick)
     groups = (
         ("mpt", ADDED, "+", OPTIONS),
         ("mpt-plus", TAKEN_BACK, "-without-", taken_back()),

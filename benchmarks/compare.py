@@ -13,12 +13,13 @@ from typing import Any
 
 import tyro
 
+from benchmarks.domains import domain_of, for_domain
 from benchmarks.experiment import Plan, Variant, check_games, run_experiment
 from benchmarks.results import MPT_METHODS
 from benchmarks.runner import usable_cores
 from mpt_train.cli.console import run, usage_errors
 from mpt_train.cli.listings import describe_methods, description
-from mpt_train.config import ColdStartConfig, EvalConfig, TrainConfig, check_config
+from mpt_train.config import EvalConfig, TrainConfig, check_config
 from mpt_train.errors import RunFolderError
 from mpt_train.methods import METHODS, method_config
 
@@ -28,26 +29,19 @@ RESULTS = Path("results")
 
 @dataclass(frozen=True)
 class Preset:
-    """What --quick and the full comparison do unless told otherwise.
+    """What --quick and the full comparison do in every domain, unless told otherwise.
 
     Attributes:
-        methods, seeds, budget_gflop: see `CompareConfig`.
+        seeds: see `CompareConfig`.
         eval: held-out worlds and points of the learning curve.
     """
 
-    methods: tuple[str, ...]
     seeds: int
-    budget_gflop: float
     eval: EvalConfig
 
 
-FULL = Preset(tuple(METHODS), 5, 200.0, EvalConfig())
-QUICK = Preset(
-    tuple(METHODS),
-    3,
-    60.0,
-    EvalConfig(worlds=64, repeats=3, curve_points=10, curve_worlds=32),
-)
+FULL = Preset(5, EvalConfig())
+QUICK = Preset(3, EvalConfig(worlds=64, repeats=3, curve_points=10, curve_worlds=32))
 
 
 @dataclass(frozen=True)
@@ -63,8 +57,8 @@ class CompareConfig:
     seeds: int | None = None
     """Number of training seeds: 0, 1, ...; None: 5 (3 with --quick)."""
     budget_gflop: float | None = None
-    """Compute of each run in 10^9 floating-point operations; None: 200 (60 with
-    --quick)."""
+    """Compute of each run in 10^9 floating-point operations; None: crafting 200 (60 with
+    --quick), navigation 100 (30), research 100 (60)."""
     out: Path | None = None
     """Results folder; None: a new one under results/."""
     jobs: int | None = None
@@ -112,10 +106,12 @@ def plan_of(config: CompareConfig) -> Plan:
     Raises:
         ValueError: it makes no sense.
     """
+    methods = config.methods or tuple(METHODS)
     preset = QUICK if config.quick else FULL
-    methods = config.methods or preset.methods
     seeds = preset.seeds if config.seeds is None else config.seeds
-    budget = preset.budget_gflop if config.budget_gflop is None else config.budget_gflop
+    budget = config.budget_gflop
+    if budget is None:
+        budget = domain_of(config.task).budget(config.quick)
     jobs = usable_cores() if config.jobs is None else config.jobs
     repeated = sorted({m for m in methods if methods.count(m) > 1})
     if repeated:
@@ -163,32 +159,6 @@ def _run_config(name: str, config: CompareConfig, preset: Preset, budget: float)
         run.env, agents=config.agents, dropout=config.dropout, backend=config.backend
     )
     return for_domain(dataclasses.replace(run, env=env))
-
-
-PRIORITIES = {
-    "crafting": ("smith", "logger", "miner"),
-    "navigation": ("mover", "turner", "stopper"),
-    "research": ("finder", "opener", "searcher"),
-}
-"""The best order of roles for a fixed priority, per domain: any order that puts a role early that
-can always do something starves those behind it."""
-
-COLD_STARTS = {
-    "navigation": ColdStartConfig(episodes=192),
-    "research": ColdStartConfig(episodes=256, epochs=8),
-}
-"""Cold starts of domains whose demonstrations are too short for the default one: an expert's
-episode of crafting has some sixty turns, one of navigation twenty, one of research seven."""
-
-
-def for_domain(config: TrainConfig) -> TrainConfig:
-    """The configuration with what a method can only know once the domain is known."""
-    domain = config.task.split(":")[-1].split("/")[0]
-    return dataclasses.replace(
-        config,
-        priority=PRIORITIES.get(domain, config.priority),
-        cold_start=COLD_STARTS.get(domain, config.cold_start),
-    )
 
 
 def choose_folder(out: Path | None, stem: str, resume: bool) -> Path:

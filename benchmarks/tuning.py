@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import tyro
 
-from benchmarks.compare import for_domain
+from benchmarks.domains import for_domain
 from benchmarks.runner import usable_cores
 from mpt_train.cli.console import run, usage_errors
 from mpt_train.config import EvalConfig, TrainConfig

@@ -7,6 +7,7 @@ import errno
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,11 +18,12 @@ import pytest
 
 from benchmarks import compare, experiment
 from benchmarks.compare import CompareConfig, plan_of
+from benchmarks.domains import DOMAINS
 from benchmarks.experiment import make_jobs, prepare_folder, run_experiment
 from benchmarks.jobs import RunProgress
 from benchmarks.results import load, summarize_swap
 from benchmarks.runner import State
-from mpt_envs import UnknownTaskError
+from mpt_envs import UnknownTaskError, make_task, registry
 from mpt_train.errors import RunFolderError, UsageError
 from mpt_train.methods import METHODS
 from tests.benchmarks.small import plan, variant
@@ -61,10 +63,23 @@ def test_the_help_says_what_the_presets_are(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit):
         compare.main(["--help"])
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    for field in ("seeds", "budget_gflop"):
-        full, quick = getattr(compare.FULL, field), getattr(compare.QUICK, field)
-        assert f"None: {full:g} ({quick:g} with --quick)" in text
-    assert set(compare.QUICK.methods) == set(compare.FULL.methods) == set(METHODS)
+    assert f"None: {compare.FULL.seeds} ({compare.QUICK.seeds} with --quick)" in text
+    for name, domain in DOMAINS.items():
+        numbers = f"{name} {domain.full_gflop:g} ({domain.quick_gflop:g}"
+        assert re.search(rf"\b{re.escape(numbers)}( with --quick)?\)", text)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_every_domain_has_settings_that_its_tasks_can_use(domain: str) -> None:
+    tasks = [task for task in registry if task.split("/")[0] == domain]
+    assert tasks
+    settings = DOMAINS[domain]
+    assert settings.quick_gflop < settings.full_gflop
+    for quick in (False, True):
+        found = plan_of(CompareConfig(task=tasks[0], quick=quick))
+        assert {v.config.budget_gflop for v in found.variants} == {settings.budget(quick)}
+        assert {v.config.priority for v in found.variants} == {settings.priority}
+    assert set(settings.priority) == set(make_task(tasks[0]).roles)
 
 
 def test_quick_is_expected_to_take_less_than_six_minutes_on_two_cores(tmp_path: Path) -> None:

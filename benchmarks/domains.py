@@ -1,0 +1,69 @@
+"""What a comparison has to know of a domain: compute, cold start, and an order of its roles.
+
+The same for all methods. A domain that is not listed has the settings of crafting, without an order
+of roles.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from mpt_train.config import ColdStartConfig, TrainConfig
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Settings of the comparisons in one domain.
+
+    Attributes:
+        full_gflop: compute of each run of a full comparison: enough for the learning curves of the
+            methods to level off.
+        quick_gflop: the same with --quick: what takes some minutes on two cores.
+        priority: the best order of roles for a fixed priority (any order that puts a role early
+            that can always do something starves those behind it); empty: that of the roster.
+        cold_start: demonstrations. Where episodes are shorter there are more of them: an expert's
+            episode of crafting has some sixty turns, one of navigation twenty, of research seven.
+            None: the default one.
+    """
+
+    full_gflop: float = 200.0
+    quick_gflop: float = 60.0
+    priority: tuple[str, ...] = ()
+    cold_start: ColdStartConfig | None = None
+
+    def budget(self, quick: bool) -> float:
+        """Compute of each run."""
+        return self.quick_gflop if quick else self.full_gflop
+
+
+DOMAINS = {
+    "crafting": Domain(priority=("smith", "logger", "miner")),
+    "navigation": Domain(
+        full_gflop=100.0,
+        quick_gflop=30.0,
+        priority=("mover", "turner", "stopper"),
+        cold_start=ColdStartConfig(episodes=192),
+    ),
+    "research": Domain(
+        full_gflop=100.0,
+        quick_gflop=60.0,
+        priority=("finder", "opener", "searcher"),
+        cold_start=ColdStartConfig(episodes=256, epochs=8),
+    ),
+}
+
+
+def domain_of(task: str) -> Domain:
+    """The settings of the domain that a task's id names."""
+    return DOMAINS.get(task.split(":")[-1].split("/")[0], Domain())
+
+
+def for_domain(config: TrainConfig) -> TrainConfig:
+    """The configuration with what a method can only know once the domain is known."""
+    domain = domain_of(config.task)
+    return dataclasses.replace(
+        config,
+        priority=domain.priority or config.priority,
+        cold_start=domain.cold_start or config.cold_start,
+    )
