@@ -70,6 +70,8 @@ class CompareConfig:
     """Number of agents, a multiple of the number of roles; None: one per role."""
     dropout: float = 0.0
     """Probability that an agent is absent in a turn."""
+    max_turns: int | None = None
+    """Turn budget of an episode; None: the task's own."""
     backend: str | None = None
     """Backend of the domain; None: its embedded simulator."""
 
@@ -156,7 +158,11 @@ def plan_of(config: CompareConfig) -> Plan:
 def _run_config(name: str, config: CompareConfig, preset: Preset, budget: float) -> TrainConfig:
     run = method_config(name, task=config.task, budget_gflop=budget, eval=preset.eval)
     env = dataclasses.replace(
-        run.env, agents=config.agents, dropout=config.dropout, backend=config.backend
+        run.env,
+        agents=config.agents,
+        dropout=config.dropout,
+        max_turns=config.max_turns,
+        backend=config.backend,
     )
     return for_domain(dataclasses.replace(run, env=env))
 

@@ -95,6 +95,7 @@ def test_options_reach_the_runs_and_the_command() -> None:
         budget_gflop=7.5,
         agents=6,
         dropout=0.1,
+        max_turns=40,
         jobs=4,
         out=Path("somewhere"),
     )
@@ -106,9 +107,10 @@ def test_options_reach_the_runs_and_the_command() -> None:
         assert v.config.task == "crafting/torch-v0"
         assert v.config.budget_gflop == 7.5
         assert (v.config.env.agents, v.config.env.dropout) == (6, 0.1)
+        assert v.config.env.max_turns == 40
     assert found.command == (
         "mpt compare crafting/torch-v0 --methods mpt router --seeds 3 --budget-gflop 7.5 "
-        "--agents 6 --dropout 0.1"
+        "--agents 6 --dropout 0.1 --max-turns 40"
     )
     assert plan_of(CompareConfig(quick=True)).command.endswith("iron-pickaxe-v0 --quick")
 
