@@ -7,7 +7,8 @@ of roles.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from mpt_train.config import ColdStartConfig, TrainConfig
 
@@ -25,12 +26,18 @@ class Domain:
         cold_start: demonstrations. Where episodes are shorter there are more of them: an expert's
             episode of crafting has some sixty turns, one of navigation twenty, of research seven.
             None: the default one.
+        batch: episodes of a batch, times those of the method: where they are shorter a batch needs
+            more of them, or its updates have too few turns to learn from.
+        learning_rates: of methods whose best one on validation worlds is not crafting's
+            (benchmarks/tuning.py, stage "rate").
     """
 
     full_gflop: float = 200.0
     quick_gflop: float = 60.0
     priority: tuple[str, ...] = ()
     cold_start: ColdStartConfig | None = None
+    batch: int = 1
+    learning_rates: Mapping[str, float] = field(default_factory=dict)
 
     def budget(self, quick: bool) -> float:
         """Compute of each run."""
@@ -50,6 +57,7 @@ DOMAINS = {
         quick_gflop=60.0,
         priority=("finder", "opener", "searcher"),
         cold_start=ColdStartConfig(episodes=256, epochs=8),
+        batch=4,
     ),
 }
 
@@ -62,8 +70,11 @@ def domain_of(task: str) -> Domain:
 def for_domain(config: TrainConfig) -> TrainConfig:
     """The configuration with what a method can only know once the domain is known."""
     domain = domain_of(config.task)
+    rate = domain.learning_rates.get(config.method, config.optimizer.learning_rate)
     return dataclasses.replace(
         config,
         priority=domain.priority or config.priority,
         cold_start=domain.cold_start or config.cold_start,
+        num_envs=domain.batch * config.num_envs,
+        optimizer=dataclasses.replace(config.optimizer, learning_rate=rate),
     )

@@ -1,10 +1,11 @@
 """Tuning with equal effort: ``python -m benchmarks.tuning``.
 
 Every method is trained on the same grid, at the same compute, with training seeds that no
-comparison uses: first learning rates times network widths, then, at the best of these, entropy
-bonuses times updates per batch. The best point of each method, by the mean over the seeds, is what
-`mpt_train.methods` holds; all points are written beside it. The return is measured on validation
-worlds, on which nothing else is.
+comparison uses: in crafting first learning rates times network widths, then, at the best of these,
+entropy bonuses times updates per batch; in another domain learning rates, at what is best in
+crafting. The best point of each method, by the mean over the seeds, is what `mpt_train.methods`
+holds, and `benchmarks.domains` for other domains; all points are written beside it. The return is
+measured on validation worlds, on which nothing else is.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class TuningConfig:
     """Environment id."""
     methods: tuple[str, ...] = tuple(METHODS)
     """Methods to tune."""
-    stage: Literal["width", "entropy"] = "width"
-    """"width": learning rates times widths. "entropy": entropy bonuses times updates per batch, at
-    the learning rate and width that the method is set to."""
+    stage: Literal["width", "entropy", "rate"] = "width"
+    """"width": learning rates times widths. "rate": learning rates alone. "entropy": entropy
+    bonuses times updates per batch, at the learning rate and width that the method is set to."""
     seeds: int = 3
     """Training seeds of each point."""
     budget_gflop: float = 60.0
@@ -67,6 +68,8 @@ def grid(config: TuningConfig) -> list[TrainConfig]:
         paper = name == "mpt"
         if config.stage == "width":
             changed = [_width(base, *point) for point in itertools.product(LEARNING_RATES, HIDDEN)]
+        elif config.stage == "rate":
+            changed = [_width(base, rate, base.network.hidden) for rate in LEARNING_RATES]
         elif paper:
             changed = [base]
         else:

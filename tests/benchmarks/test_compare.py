@@ -79,7 +79,13 @@ def test_every_domain_has_settings_that_its_tasks_can_use(domain: str) -> None:
         found = plan_of(CompareConfig(task=tasks[0], quick=quick))
         assert {v.config.budget_gflop for v in found.variants} == {settings.budget(quick)}
         assert {v.config.priority for v in found.variants} == {settings.priority}
+        for v in found.variants:
+            method = METHODS[v.name].config
+            assert v.config.num_envs == settings.batch * method.num_envs
+            rate = settings.learning_rates.get(v.name, method.optimizer.learning_rate)
+            assert v.config.optimizer == dataclasses.replace(method.optimizer, learning_rate=rate)
     assert set(settings.priority) == set(make_task(tasks[0]).roles)
+    assert set(settings.learning_rates) <= set(METHODS)
 
 
 def test_quick_is_expected_to_take_less_than_six_minutes_on_two_cores(tmp_path: Path) -> None:
