@@ -32,6 +32,8 @@ from mpt_train.methods import METHODS, method_config
 FIRST_SEED = 1000
 """First training seed of tuning runs."""
 LEARNING_RATES = (2e-3, 4e-3, 8e-3)
+RATES = (*LEARNING_RATES, 16e-3)
+"""Learning rates of the stage of that name, for larger batches."""
 HIDDEN = ((32, 32), (64, 64))
 ENTROPIES = (0.01, 0.03)
 """Entropy bonuses; `mpt` has none, as in the paper."""
@@ -69,7 +71,7 @@ def grid(config: TuningConfig) -> list[TrainConfig]:
         if config.stage == "width":
             changed = [_width(base, *point) for point in itertools.product(LEARNING_RATES, HIDDEN)]
         elif config.stage == "rate":
-            changed = [_width(base, rate, base.network.hidden) for rate in LEARNING_RATES]
+            changed = [_width(base, rate, base.network.hidden) for rate in RATES]
         elif paper:
             changed = [base]
         else:
