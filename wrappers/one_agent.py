@@ -11,6 +11,7 @@ The state is the base task's alone, so snapshots fit in both directions.
 from __future__ import annotations
 
 import operator
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -27,6 +28,8 @@ from wrappers.task import ParseError, Phase, Snapshot, TurnResult, TurnTask
 from wrappers.task_wrapper import TaskWrapper
 
 SOLO = "solo_0"
+
+_NUMBER = re.compile(r"[^\w-]*(\d{1,4})\W*", re.ASCII)
 
 
 class OneAgentTask(TaskWrapper):
@@ -110,8 +113,12 @@ class OneAgentTask(TaskWrapper):
                     continue
                 said.add(line)
                 lines.append(line)
-        legal = ", ".join(self.legal_action_names(agent))
-        lines.append(f"You play all roles at once. Legal actions of all roles: {legal}.")
+        # The roles' lists count each role's actions from 0; an answer's number is one of these.
+        legal = [f"{i} {self._names[i]}" for i in np.flatnonzero(self.action_mask(agent))]
+        lines.append(
+            "You play all roles at once. Legal actions of all roles, with the only numbers that "
+            f"count: {', '.join(legal)}."
+        )
         return "\n".join(lines)
 
     def profile(self, agent: str) -> str:
@@ -119,9 +126,14 @@ class OneAgentTask(TaskWrapper):
         return "You play all of these roles at once.\n" + "\n".join(parts)
 
     def parse(self, agent: str, text: str) -> int | ParseError:
-        """Read an action: its name here, else the first role that understands it and may do it."""
+        """Read an action: its number or name here, else by the first role that may do it."""
+        number = _NUMBER.fullmatch(text) if len(text) < 100 else None
+        if number and int(number[1]) < len(self._names):
+            return int(number[1])
         own = super().parse(agent, text)
         if not isinstance(own, ParseError):
+            return own
+        if number:
             return own
         understood: list[int] = []
         offset = 0

@@ -90,6 +90,18 @@ def test_the_expert_finishes_the_task() -> None:
     assert task.expert_bid(SOLO) == pytest.approx(0.9)
 
 
+@pytest.mark.parametrize("id", ["crafting/torch-v0", "research/multihop-v0"])
+def test_the_numbers_that_are_told_are_those_that_are_read(id: str) -> None:
+    task = OneAgentTask(mpt_envs.make_task(id))
+    task.reset(0)
+    told = task.prompt(SOLO, "act").rpartition("count: ")[2].rstrip(".").split(", ")
+    assert len(told) == int(task.action_mask(SOLO).sum()) > 2
+    for line in told:
+        number, _, name = line.partition(" ")
+        assert task.parse(SOLO, number) == int(number)
+        assert task.parse(SOLO, name) == int(number)
+
+
 def test_text_names_all_roles_actions_and_reads_them_back() -> None:
     task = OneAgentTask(RelayTask())
     task.reset(0)
