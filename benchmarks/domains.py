@@ -58,6 +58,14 @@ DOMAINS = {
         priority=("finder", "opener", "searcher"),
         cold_start=ColdStartConfig(episodes=256, epochs=8),
         batch=4,
+        learning_rates={
+            "mpt": 8e-3,
+            "monolithic": 8e-3,
+            "round-robin": 4e-3,
+            "random-bids": 2e-3,
+            "graph-of-agents": 16e-3,
+            "router": 16e-3,
+        },
     ),
 }
 
