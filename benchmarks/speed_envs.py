@@ -136,10 +136,12 @@ class VectorPlay:
     Attributes:
         game: what is played.
         drawing: seconds that went into drawing bids and actions, a part of all.
+        starting: seconds that went into starting episodes, a part of all.
     """
 
     game: VectorGame
     drawing: float = 0.0
+    starting: float = 0.0
 
     def __post_init__(self) -> None:
         self._rng = np.random.default_rng(0)
@@ -170,7 +172,9 @@ class VectorPlay:
             self.drawing += clock() - start
             game.act(actions)
             if not game.active.all():
+                start = clock()
                 self._start(np.flatnonzero(~game.active))
+                self.starting += clock() - start
         return steps * game.num_envs
 
     def _start(self, rows: NDArray[np.int64]) -> None:
@@ -186,6 +190,48 @@ def vector_rate(play: VectorPlay, steps: int) -> Measure:
         start = clock()
         turns = play.turns(steps)
         return turns / (clock() - start)
+
+    return measure
+
+
+def stepping_rate(play: VectorPlay, steps: int) -> Measure:
+    """The same without the time that starting episodes takes."""
+
+    def measure() -> float:
+        start, before = clock(), play.starting
+        turns = play.turns(steps)
+        return turns / (clock() - start - (play.starting - before))
+
+    return measure
+
+
+# -- searches --------------------------------------------------------------------------------
+
+
+def search_time(documents: int = 20_000, queries: int = 200) -> Measure:
+    """Microseconds of a search of deep research for a question of ten words.
+
+    Documents of 40 to 160 words, frequent ones and rare ones as in a language (Zipf); questions are
+    words of one document.
+    """
+    from mpt_envs.research.index import SearchIndex
+    from mpt_envs.research.tokenizer import tokenize
+
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(40, 160, documents)
+    words = np.minimum(rng.zipf(1.3, int(lengths.sum())), 50_000)
+    texts = [
+        " ".join(f"w{word}" for word in part.tolist())
+        for part in np.split(words, np.cumsum(lengths)[:-1])
+    ]
+    index = SearchIndex.build([tokenize(text) for text in texts])
+    asked = [" ".join(texts[i].split()[:10]) for i in rng.integers(0, documents, queries)]
+
+    def measure() -> float:
+        start = clock()
+        for question in asked:
+            assert len(index.search(question, 10))
+        return 1e6 * (clock() - start) / queries
 
     return measure
 

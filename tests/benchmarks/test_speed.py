@@ -96,6 +96,28 @@ def test_speed_within_generous_bounds(tmp_path: Path, capsys: pytest.CaptureFixt
         assert "TorchRL is left out" in text
 
 
+@pytest.mark.parametrize(
+    ("task", "goals"),
+    [
+        ("navigation/floorplan-v0", {"vector/stepping": 20_000, "snapshot": 200}),
+        ("research/multihop-v0", {"search": 5_000, "snapshot": 800}),
+    ],
+)
+def test_every_domain_has_its_goals(
+    task: str, goals: dict[str, float], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "speed.json"
+    options = ["--size", "0.04", "--rounds", "2", "--worlds", "64", "--out", str(out)]
+    assert sp.main(["--task", task, "--parts", "vector", "snapshot", "search", *options]) == 0
+    found = {r["name"]: r for r in json.loads(out.read_text())["ratios"]}
+    for name, bound in goals.items():
+        line = found[name]
+        assert line["target"] is not None
+        at_least = line["direction"] == "at least"
+        assert (line["value"] > bound) if at_least else (line["value"] < bound)
+    assert found["vector/stepping"]["value"] > found["vector"]["value"]
+
+
 def test_verdicts() -> None:
     assert sp.Ratio("x", "", 2.0, target=1.0).holds is True
     assert sp.Ratio("x", "", 2.0, target=1.0, direction="at most").holds is False
