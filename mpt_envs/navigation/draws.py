@@ -1,17 +1,28 @@
-"""Random choices of a generator, as pure functions of a key: the same on every machine."""
+"""Random choices of a generator, as pure functions of a key: the same on every machine.
+
+`Draws` is for Python; `begin` and the functions after it are the same for kernels.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
-from wrappers.rng import as_key, hash_rows
+from mpt_envs.navigation.kernel import kernel
+from wrappers.rng import as_key, hash4, hash_rows
 
 _T = TypeVar("_T")
-_TO_UNIT = 1.0 / (1 << 53)
-_BLOCK = 128  # words drawn at a time
+_TO_UNIT: Final = 1.0 / (1 << 53)
+_BLOCK: Final = 128  # words drawn at a time; a power of two
+
+# Columns of the state of a sequence in a kernel.
+_KEY: Final = 0
+_STREAM: Final = 1
+_TURN: Final = 2
+_COUNT: Final = 3  # words drawn so far
+_N_STATE: Final = 4
 
 
 class Draws:
@@ -37,10 +48,6 @@ class Draws:
         self._words = block[0].tolist()
         return self._words
 
-    def uniform(self, low: float = 0.0, high: float = 1.0) -> float:
-        """A number in [low, high)."""
-        return low + (high - low) * (((self._words or self._more()).pop() >> 11) * _TO_UNIT)
-
     def chance(self, probability: float) -> bool:
         """True with this probability."""
         return ((self._words or self._more()).pop() >> 11) * _TO_UNIT < probability
@@ -53,10 +60,49 @@ class Draws:
         """One of the items."""
         return items[(self._words or self._more()).pop() % len(items)]
 
-    def shuffled(self, items: Sequence[_T]) -> list[_T]:
-        """The items in random order."""
-        found = list(items)
-        for index in range(len(found) - 1, 0, -1):
-            other = (self._words or self._more()).pop() % (index + 1)
-            found[index], found[other] = found[other], found[index]
-        return found
+
+# --- kernels ------------------------------------------------------------------------------------
+@kernel
+def begin(key, stream, attempt):
+    """The state of a sequence, for the functions below.
+
+    Args:
+        key: of the episode, uint64.
+        stream: what the draws are for.
+        attempt: counts the sequences of this stream.
+    """
+    state = np.empty(_N_STATE, np.uint64)
+    state[_KEY] = np.uint64(key)
+    state[_STREAM] = np.uint64(stream)
+    state[_TURN] = np.uint64(attempt << 32)
+    state[_COUNT] = np.uint64(0)
+    return state
+
+
+@kernel
+def _word(state):
+    """The next word. A block is used from its end, as `Draws` does."""
+    count = np.int64(state[_COUNT])
+    state[_COUNT] = np.uint64(count + 1)
+    turn = state[_TURN] + np.uint64(count // _BLOCK)
+    return hash4(state[_KEY], turn, state[_STREAM], np.uint64(_BLOCK - 1 - count % _BLOCK))
+
+
+@kernel
+def chance(state, probability):
+    """True with this probability."""
+    return np.float64(_word(state) >> np.uint64(11)) * _TO_UNIT < probability
+
+
+@kernel
+def integer(state, low, high):
+    """A whole number from low to high, both included."""
+    return low + np.int64(_word(state) % np.uint64(high - low + 1))
+
+
+@kernel
+def shuffle(state, items):
+    """Bring the items of an array ``(n,)`` into random order."""
+    for index in range(len(items) - 1, 0, -1):
+        other = integer(state, 0, index)
+        items[index], items[other] = items[other], items[index]

@@ -15,15 +15,22 @@ from wrappers.compiled import Compiler
 COMPILED: Final = (
     "batch.py",
     "clauses.py",
+    "dividing.py",
+    "draws.py",
     "expert.py",
     "facts.py",
+    "floorplan.py",
+    "furniture.py",
     "kernel.py",
     "layout.py",
     "observation.py",
     "perception.py",
     "pointers.py",
+    "route.py",
     "rules.py",
+    "sources.py",
     "space.py",
+    "telling.py",
 )
 
 _compiler: Final = Compiler(
