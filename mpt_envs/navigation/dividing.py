@@ -175,7 +175,7 @@ def _with_corridor(state, rooms, wanted):
         for second in range(first + 1, count):
             private = False
             for kind in (rooms[first, KIND], rooms[second, KIND]):
-                private |= kind == _BATHROOM or kind == _CLOSET
+                private |= kind in (_BATHROOM, _CLOSET)
             if not private and chance(state, 0.3):
                 wishes = _wish(wanted, wishes, first, second, _DOOR)
     return width, depth, count, wishes

@@ -1,4 +1,4 @@
-"""Furniture of generated houses: what stands in which kind of room, and the kernel that places it."""
+"""Furniture of generated houses: what stands in which kind of room; the kernel that places it."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ _WALL: Final = 0
 _MIDDLE: Final = 1
 _HUNG_UP: Final = 2
 _WHERE: Final = ("wall", "middle", "hung")
-_PIECES: Final = [(_FURNITURE.get(room, ())) for room in ROOMS]
+_PIECES: Final = [_FURNITURE.get(room, ()) for room in ROOMS]
 #: Of each piece: kind, columns along the wall and away from it (least, most), where it stands.
 _ROWS: Final = np.array(
     [
@@ -136,6 +136,8 @@ _ROWS: Final = np.array(
 _CHANCES: Final = np.array([piece.chance for pieces in _PIECES for piece in pieces])
 #: The pieces of a kind of room are those from one of these numbers to the next.
 _STARTS: Final = np.cumsum([0, *map(len, _PIECES)])
+#: Pieces of a room at most.
+MOST_PIECES: Final = max(map(len, _PIECES))
 
 
 @kernel
@@ -204,7 +206,7 @@ def _fits(rect, where, things, near):
         if _touches(rect, thing, margin):
             return False
     margin = 1 if where == _HUNG_UP else _CLEARANCE
-    for door in near:
+    for door in near:  # noqa: SIM110
         if _touches(rect, door, margin):
             return False
     return True
@@ -219,7 +221,7 @@ def furnish(state, rooms, doors, most):
         rooms, doors: of `dividing.divide`.
         most: things at most; of more, the last are left out.
     """
-    things = np.empty((len(rooms) * (len(_ROWS) + 1), N_THING_ROW), np.int64)
+    things = np.empty((len(rooms) * MOST_PIECES, N_THING_ROW), np.int64)
     near = np.empty_like(doors)
     rect = np.empty(4, np.int64)
     count = 0
