@@ -76,11 +76,7 @@ class FreeSpace:
             raise ValueError(
                 f"heights must have the shape (K, nz, nx), at least (1, 3, 3), got {heights.shape}"
             )
-        heights[~np.isfinite(heights)] = np.nan
-        edge = np.concatenate(
-            [heights[:, [0, -1], :].ravel(), heights[:, :, [0, -1]].ravel()], axis=None
-        )
-        if not np.isnan(edge).all():
+        if not _close(heights):
             raise ValueError(
                 "the outermost columns must be closed (NaN): add a margin of one column around"
             )
@@ -111,11 +107,10 @@ class FreeSpace:
 
         Empty, uint8 ``(0, nx)``, unless there is one layer that is flat.
         """
-        heights = self.heights[0]
-        known = heights[np.isfinite(heights)]
-        if len(self.heights) > 1 or (len(known) and np.ptp(known) > self.step):
-            return np.zeros((0, heights.shape[1]), np.uint8)
-        return clearance_of(np.isnan(heights))
+        layers, _, nx = self.heights.shape
+        if layers > 1 or _relief(self.heights) > self.step:
+            return np.zeros((0, nx), np.uint8)
+        return clearance_of(np.isnan(self.heights[0]))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FreeSpace):
@@ -235,6 +230,33 @@ class FreeSpace:
 
 
 # --- kernels: places ----------------------------------------------------------------------------
+@kernel
+def _close(heights):
+    """Make NaN of infinite heights; whether the outermost columns are closed."""
+    flat = heights.reshape(heights.size)
+    for index in range(len(flat)):
+        if not np.isfinite(flat[index]):
+            flat[index] = np.nan
+    for k in range(heights.shape[0]):
+        plane = heights[k]
+        for edge in (0, -1):
+            if not (np.isnan(plane[edge]).all() and np.isnan(plane[:, edge]).all()):
+                return False
+    return True
+
+
+@kernel
+def _relief(heights):
+    """The difference between the highest and the lowest place; 0 if there is none."""
+    low, high = np.float32(np.inf), np.float32(-np.inf)
+    for height in heights.ravel():
+        if height < low:
+            low = height
+        if height > high:
+            high = height
+    return high - low if low <= high else np.float32(0.0)
+
+
 @kernel
 def column(frame, value, axis):
     """Index of the column along an axis (0: x, 1: z) that holds a coordinate."""
@@ -394,21 +416,25 @@ def clearance_of(closed):
     """
     nz, nx = closed.shape
     out = np.zeros((nz, nx), np.uint8)
+    # The columns read last are kept in variables: reading them again waits for the writing.
     for iz in range(1, nz - 1):
+        before = 0
+        back, middle = np.int64(out[iz - 1, 0]), np.int64(out[iz - 1, 1])
         for ix in range(1, nx - 1):
-            if not closed[iz, ix]:
-                least = min(
-                    min(out[iz - 1, ix - 1], out[iz - 1, ix]),
-                    min(out[iz - 1, ix + 1], out[iz, ix - 1]),
-                )
-                out[iz, ix] = min(np.int64(least) + 1, 255)
+            ahead = np.int64(out[iz - 1, ix + 1])
+            least = min(min(back, middle), min(ahead, before))
+            before = 0 if closed[iz, ix] else min(least + 1, 255)
+            out[iz, ix] = before
+            back, middle = middle, ahead
     for iz in range(nz - 2, 0, -1):
+        before = 0
+        back, middle = np.int64(out[iz + 1, nx - 1]), np.int64(out[iz + 1, nx - 2])
         for ix in range(nx - 2, 0, -1):
-            least = min(
-                min(out[iz + 1, ix + 1], out[iz + 1, ix]),
-                min(out[iz + 1, ix - 1], out[iz, ix + 1]),
-            )
-            out[iz, ix] = min(np.int64(out[iz, ix]), np.int64(least) + 1)
+            ahead = np.int64(out[iz + 1, ix - 1])
+            least = min(min(back, middle), min(ahead, before))
+            before = min(np.int64(out[iz, ix]), least + 1)
+            out[iz, ix] = before
+            back, middle = middle, ahead
     return out
 
 
