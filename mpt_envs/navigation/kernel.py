@@ -31,6 +31,7 @@ COMPILED: Final = (
     "sources.py",
     "space.py",
     "telling.py",
+    "worlds.py",
 )
 
 _compiler: Final = Compiler(

@@ -28,7 +28,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_envs.navigation.kernel import inlined, kernel
+from mpt_envs.navigation.kernel import kernel
 
 #: Index into `FreeSpace.frame`.
 F_X: Final = 0  # x of the outer corner of column (0, 0)
@@ -502,63 +502,66 @@ def is_flat(heights):
     return True
 
 
-@inlined
-def _reach(value, other, scale, field, head, following, place, count):
-    """Enter a place into the queue if this way to it is shorter; the new number of entries."""
-    if value < field[other]:
-        field[other] = value
-        where = np.int64(value * scale) & (_BUCKETS - 1)
-        place[count] = other
-        following[count] = head[where]
-        head[where] = count
-        return count + 1
-    return count
-
-
 @kernel
 def _march_flat(flat, nx, cell, scale, field, head, following, place, count, waiting):
-    """The march of `distance_field` on flat ground: the same numbers in half of the time."""
+    """The march of `distance_field` on flat ground: the same numbers in much less time.
+
+    Indices are unsigned wherever they can be: numba looks whether the others are negative.
+    """
     straight, diagonal = np.sqrt(cell * cell), np.sqrt(2.0 * cell * cell)
     side = cell * cell
     state = np.empty(flat.shape[0], np.uint8)
     for index in range(flat.shape[0]):
         state[index] = _OPEN if flat[index] == flat[index] else _WALL
-    bucket = 0
+    # From a place to its neighbours; and across that way, or, of a diagonal, along z.
+    steps = (-nx - 1, -nx, -nx + 1, -1, 1, nx - 1, nx, nx + 1)
+    asides = (-nx, 1, -nx, nx, nx, nx, 1, nx)
+    bucket, one, last = np.uint64(0), np.uint64(1), np.uint64(_BUCKETS - 1)
     while waiting > 0:
-        entry = head[bucket]
-        if entry < 0:
-            bucket = (bucket + 1) & (_BUCKETS - 1)
+        if head[bucket] < 0:
+            bucket = (bucket + one) & last
             continue
+        entry = np.uint64(head[bucket])
         head[bucket] = following[entry]
         waiting -= 1
         index = np.int64(place[entry])
-        if state[index] != _OPEN:
+        if state[np.uint64(index)] != _OPEN:
             continue
-        state[index] = _SETTLED
-        here = np.float64(field[index])
+        state[np.uint64(index)] = _SETTLED
+        here = np.float64(field[np.uint64(index)])
         before = count
-        for direction in range(9):
-            dz, dx = direction // 3 - 1, direction % 3 - 1
-            other = index + dz * nx + dx
+        for direction in range(8):
+            step, aside = steps[direction], asides[direction]
+            other = np.uint64(index + step)
             if state[other] != _OPEN:
                 continue
-            if direction % 2 == 0:
-                if state[index + dz * nx] == _WALL or state[index + dx] == _WALL:
+            if direction == 0 or direction == 2 or direction == 5 or direction == 7:
+                if state[np.uint64(index + aside)] == _WALL:
+                    continue
+                if state[np.uint64(index + step - aside)] == _WALL:
                     continue
                 value = here + diagonal
             else:
                 value = here + straight
-                across = 1 if dx == 0 else nx
                 # The triangles of the neighbour, this place, and a place beside this one; no wall
                 # cuts them.
-                for turn in range(-1, 2, 2):
-                    beside = index + turn * across
-                    if state[beside] != _SETTLED or state[other + turn * across] == _WALL:
+                for across in (-aside, aside):
+                    beside = np.uint64(index + across)
+                    if state[beside] != _SETTLED:
+                        continue
+                    if state[np.uint64(index + step + across)] == _WALL:
                         continue
                     gain = here - np.float64(field[beside])
                     if gain > 0.0 and 2.0 * gain * gain < side:
                         value = min(value, here + np.sqrt(side - gain * gain))
-            count = _reach(value, other, scale, field, head, following, place, count)
+            if value < field[other]:
+                field[other] = value
+                where = np.uint64(value * scale) & last
+                new = np.uint64(count)
+                place[new] = other
+                following[new] = head[where]
+                head[where] = count
+                count += 1
         waiting += count - before
 
 
