@@ -228,9 +228,7 @@ def build_house(key: int, attempt: int = 0) -> House:
 @kernel
 def _fill(grid, row, value):
     """Give all columns of a rectangle a value."""
-    for iz in range(row[Z0], row[Z1]):
-        for ix in range(row[X0], row[X1]):
-            grid[iz, ix] = value
+    grid[row[Z0] : row[Z1], row[X0] : row[X1]] = value
 
 
 @kernel
@@ -254,11 +252,12 @@ def _lay(width, depth, room_rows, door_rows, thing_rows):
     heights = np.full((1, depth, width), np.nan, np.float32)
     wide = np.empty(width, np.uint8)
     for iz in range(1, depth - 1):
+        above, here, below, out = blocked[iz - 1], blocked[iz], blocked[iz + 1], heights[0, iz]
         for ix in range(width):
-            wide[ix] = blocked[iz - 1, ix] | blocked[iz, ix] | blocked[iz + 1, ix]
+            wide[ix] = above[ix] | here[ix] | below[ix]
         for ix in range(1, width - 1):
-            if wide[ix - 1] | wide[ix] | wide[ix + 1] == 0:
-                heights[0, iz, ix] = 0.0
+            free = wide[ix - 1] | wide[ix] | wide[ix + 1] == 0
+            out[ix] = np.float32(0.0) if free else np.float32(np.nan)
     things = np.zeros((len(door_rows) + len(thing_rows), N_THING), np.float32)
     count = 0
     for row in door_rows:

@@ -107,10 +107,12 @@ class FreeSpace:
 
         Empty, uint8 ``(0, nx)``, unless there is one layer that is flat.
         """
-        layers, _, nx = self.heights.shape
-        if layers > 1 or _relief(self.heights) > self.step:
-            return np.zeros((0, nx), np.uint8)
-        return clearance_of(np.isnan(self.heights[0]))
+        heights = self.heights[0]
+        # Of no place at all, the relief is a NaN.
+        relief = np.fmax.reduce(heights, axis=None) - np.fmin.reduce(heights, axis=None)
+        if len(self.heights) > 1 or relief > self.step:
+            return np.zeros((0, heights.shape[1]), np.uint8)
+        return clearance_of(np.isnan(heights))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FreeSpace):
@@ -243,18 +245,6 @@ def _close(heights):
             if not (np.isnan(plane[edge]).all() and np.isnan(plane[:, edge]).all()):
                 return False
     return True
-
-
-@kernel
-def _relief(heights):
-    """The difference between the highest and the lowest place; 0 if there is none."""
-    low, high = np.float32(np.inf), np.float32(-np.inf)
-    for height in heights.ravel():
-        if height < low:
-            low = height
-        if height > high:
-            high = height
-    return high - low if low <= high else np.float32(0.0)
 
 
 @kernel
@@ -416,26 +406,35 @@ def clearance_of(closed):
     """
     nz, nx = closed.shape
     out = np.zeros((nz, nx), np.uint8)
-    # The columns read last are kept in variables: reading them again waits for the writing.
+    # A row is done in two loops: one over what does not depend on the column before, several
+    # columns at a time, and one along the row.
+    near = np.zeros(nx, np.int32)
     for iz in range(1, nz - 1):
-        before = 0
-        back, middle = np.int64(out[iz - 1, 0]), np.int64(out[iz - 1, 1])
+        row, shut = out[iz], closed[iz]
+        _least_beside(out[iz - 1], near)
         for ix in range(1, nx - 1):
-            ahead = np.int64(out[iz - 1, ix + 1])
-            least = min(min(back, middle), min(ahead, before))
-            before = 0 if closed[iz, ix] else min(least + 1, 255)
-            out[iz, ix] = before
-            back, middle = middle, ahead
-    for iz in range(nz - 2, 0, -1):
+            near[ix] = min(np.int64(near[ix]) + 1, 255) * np.int64(not shut[ix])
         before = 0
-        back, middle = np.int64(out[iz + 1, nx - 1]), np.int64(out[iz + 1, nx - 2])
+        for ix in range(1, nx - 1):
+            before = min(np.int64(near[ix]), before + 1)
+            row[ix] = before
+    for iz in range(nz - 2, 0, -1):
+        row = out[iz]
+        _least_beside(out[iz + 1], near)
+        for ix in range(1, nx - 1):
+            near[ix] = min(np.int64(near[ix]) + 1, np.int64(row[ix]))
+        before = 0
         for ix in range(nx - 2, 0, -1):
-            ahead = np.int64(out[iz + 1, ix - 1])
-            least = min(min(back, middle), min(ahead, before))
-            before = min(np.int64(out[iz, ix]), least + 1)
-            out[iz, ix] = before
-            back, middle = middle, ahead
+            before = min(np.int64(near[ix]), before + 1)
+            row[ix] = before
     return out
+
+
+@kernel
+def _least_beside(row, out):
+    """Write the least value at a column and beside it, for all columns but the outermost."""
+    for ix in range(1, len(row) - 1):
+        out[ix] = min(min(row[ix - 1], row[ix]), row[ix + 1])
 
 
 @kernel
