@@ -136,6 +136,12 @@ class House:
         self.thing_rows = thing_rows
 
     @cached_property
+    def kinds(self) -> list[int]:
+        """The kinds of the rooms."""
+        kinds: list[int] = self.room_rows[:, KIND].tolist()
+        return kinds
+
+    @cached_property
     def rooms(self) -> tuple[Room, ...]:
         """The rooms."""
         return tuple(Room(Rect(*row[:KIND]), row[KIND]) for row in self.room_rows.tolist())
@@ -182,7 +188,7 @@ class House:
 
     def kind(self, room: int) -> str:
         """What a room is called."""
-        return ROOMS[self.room_rows[room, KIND]]
+        return ROOMS[self.kinds[room]]
 
 
 @kernel

@@ -602,12 +602,10 @@ def distance_field(heights, frame, x, y, z, tolerance):
                 continue
             px = frame[F_X] + (ix + 0.5) * cell
             pz = frame[F_Z] + (iz + 0.5) * cell
-            own = ix == gx and iz == gz
-            if not own and not clear(heights, frame, x, z, gk, px, pz):
-                continue
             rise = np.float64(heights[k, iz, ix] - ground)
             away = np.sqrt((px - x) ** 2 + (pz - z) ** 2 + rise * rise)
-            if away > _EXACT and not own:
+            own = ix == gx and iz == gz
+            if not own and (away > _EXACT or not clear(heights, frame, x, z, gk, px, pz)):
                 continue
             index = k * plane + iz * nx + ix
             field[index] = away
