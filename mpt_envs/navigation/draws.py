@@ -1,6 +1,6 @@
 """Random choices of a generator, as pure functions of a key: the same on every machine.
 
-`Draws` is for Python; `begin` and the functions after it are the same for kernels.
+`Draws` is for Python; kernels use the state that `begin` makes and the functions after it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import Final, TypeVar
 import numpy as np
 
 from mpt_envs.navigation.kernel import kernel
-from wrappers.rng import as_key, hash4, hash_rows
+from wrappers.rng import as_key, hash4
 
 _T = TypeVar("_T")
 _TO_UNIT: Final = 1.0 / (1 << 53)
-_BLOCK: Final = 128  # words drawn at a time; a power of two
+_BLOCK: Final = 128  # words that are numbered from the last to the first; a power of two
+_AT_ONCE: Final = 32  # words that `Draws` takes from a kernel
 
 # Columns of the state of a sequence in a kernel.
 _KEY: Final = 0
@@ -35,17 +36,11 @@ class Draws:
     """
 
     def __init__(self, key: int, stream: int, attempt: int = 0) -> None:
-        self._keys = np.array([as_key(key)])
-        self._stream = np.uint64(stream)
-        # Blocks of a sequence are counted like turns.
-        self._turns = np.array([attempt << 32], np.int64)
-        self._words: list[int] = []
+        self._state = begin(as_key(key), stream, attempt)
+        self._words: list[int] = []  # the next one last
 
     def _more(self) -> list[int]:
-        block = np.empty((1, _BLOCK), np.uint64)
-        hash_rows(self._keys, self._turns, self._stream, block)
-        self._turns += 1
-        self._words = block[0].tolist()
+        self._words = _words(self._state).tolist()
         return self._words
 
     def chance(self, probability: float) -> bool:
@@ -81,11 +76,20 @@ def begin(key, stream, attempt):
 
 @kernel
 def _word(state):
-    """The next word. A block is used from its end, as `Draws` does."""
+    """The next word. Blocks are counted like turns, and each is used from its end."""
     count = np.int64(state[_COUNT])
     state[_COUNT] = np.uint64(count + 1)
     turn = state[_TURN] + np.uint64(count // _BLOCK)
     return hash4(state[_KEY], turn, state[_STREAM], np.uint64(_BLOCK - 1 - count % _BLOCK))
+
+
+@kernel
+def _words(state):
+    """Some of the next words, the first of them last."""
+    words = np.empty(_AT_ONCE, np.uint64)
+    for index in range(_AT_ONCE - 1, -1, -1):
+        words[index] = _word(state)
+    return words
 
 
 @kernel
