@@ -413,7 +413,7 @@ def clearance_of(closed):
         row, shut = out[iz], closed[iz]
         _least_beside(out[iz - 1], near)
         for ix in range(1, nx - 1):
-            near[ix] = min(np.int64(near[ix]) + 1, 255) * np.int64(not shut[ix])
+            near[ix] = np.int64(not shut[ix]) * min(np.int64(near[ix]) + 1, np.int64(255))
         before = 0
         for ix in range(1, nx - 1):
             before = min(np.int64(near[ix]), before + 1)
