@@ -24,7 +24,6 @@ from wrappers.rng import STREAM_DOMAIN
 #: Raised whenever a key gives another house, route or instruction than before.
 GENERATOR_VERSION: Final = 1
 
-STREAM_ROUTE: Final = STREAM_DOMAIN + 201
 STREAM_WORDS: Final = STREAM_DOMAIN + 202
 
 _RADIUS: Final = 3.0  # metres, as in R2R
@@ -50,8 +49,7 @@ class Floorplans:
             house = build_house(key, attempt)
             scene = build_scene(house, name)
             for goal in range(_GOALS):
-                draws = Draws(key, STREAM_ROUTE, attempt * _GOALS + goal)
-                route = find_route(house, scene, draws)
+                route = find_route(house, scene, key, attempt * _GOALS + goal)
                 if route is not None:
                     words, meant = instruction(house, route, Draws(key, STREAM_WORDS))
                     return house, scene, route, words, meant

@@ -15,15 +15,23 @@ from wrappers.compiled import Compiler
 COMPILED: Final = (
     "batch.py",
     "clauses.py",
+    "dividing.py",
+    "draws.py",
     "expert.py",
     "facts.py",
+    "floorplan.py",
+    "furniture.py",
     "kernel.py",
     "layout.py",
     "observation.py",
     "perception.py",
     "pointers.py",
+    "route.py",
     "rules.py",
+    "sources.py",
     "space.py",
+    "telling.py",
+    "worlds.py",
 )
 
 _compiler: Final = Compiler(

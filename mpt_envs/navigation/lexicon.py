@@ -9,6 +9,7 @@ text is always a stop.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from mpt_envs.navigation import clauses as c
@@ -122,6 +123,8 @@ _SIDE: Final = re.compile(
 )
 _ORDINAL: Final = re.compile(r"\b(first|second|third|1st|2nd|3rd)\b")
 _ORDINALS: Final = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3}
+#: Pieces of text whose meaning is kept: those of generated instructions recur.
+_KEPT: Final = 4096
 _DIRECTION: Final = {"left": c.LEFT, "right": c.RIGHT, "around": c.AROUND}
 
 
@@ -139,10 +142,18 @@ def parse_instruction(text: str) -> list[Clause]:
             if found[-1].room == 0 and found[-1].thing < 0:
                 found[-1] = _stop(*_nouns(piece))
             continue
-        _read(piece.strip(), found)
+        found += _said(piece.strip())
     if not found or found[-1].kind != c.STOP:
         found.append(Clause(c.STOP))
     return found
+
+
+@lru_cache(maxsize=_KEPT)
+def _said(piece: str) -> tuple[Clause, ...]:
+    """What a piece of text says to do."""
+    found: list[Clause] = []
+    _read(piece, found)
+    return tuple(found)
 
 
 def _nouns(piece: str) -> tuple[list[int], list[int]]:

@@ -84,20 +84,20 @@ def _leg(house: House, leg: Leg, fragments: list[str], clauses: list[Clause], dr
     """What to do in one room, up to the door through which one leaves it."""
     kind = house.kind(leg.room)
     hall = kind == "hallway"
-    beyond = house.rooms[house.beyond(leg.door, leg.room)].kind
+    beyond = house.kinds[house.beyond(leg.door, leg.room)]
     if leg.turn:
         fragments.append(draws.choice(_TURNS[leg.turn]))
         clauses.append(Clause(c.TURN, turn=leg.turn))
     if hall and (leg.turn or leg.side != c.AHEAD):
         fragments.append(draws.choice(_HALLS).format(_word(kind, draws)))
-        clauses.append(Clause(c.STRAIGHT, room=house.rooms[leg.room].kind))
+        clauses.append(Clause(c.STRAIGHT, room=house.kinds[leg.room]))
     if leg.passed and draws.chance(0.7):
         thing = draws.choice(leg.passed)
         fragments.append(draws.choice(_PASSES).format(_word(THINGS[thing], draws)))
         clauses.append(Clause(c.PASS, thing=thing))
     if leg.only and not hall and draws.chance(0.75):
         fragments.append(draws.choice(_EXITS).format(_word(kind, draws)))
-        clauses.append(Clause(c.EXIT, room=house.rooms[leg.room].kind))
+        clauses.append(Clause(c.EXIT, room=house.kinds[leg.room]))
         return
     # Say how the door is told from the others, and sometimes more than needed.
     say_side = leg.by_side and leg.side != 0 and (not leg.by_room or draws.chance(0.5))
@@ -124,7 +124,7 @@ def _end(house: House, route: Route, clauses: list[Clause], draws: Draws) -> lis
     leg = route.legs[-1]
     if route.target < 0:
         room = house.kind(leg.room)
-        clauses.append(Clause(c.STOP, room=house.rooms[leg.room].kind))
+        clauses.append(Clause(c.STOP, room=house.kinds[leg.room]))
         return [draws.choice(_INSIDES).format(_word(room, draws))]
     fragments = []
     passed = [kind for kind in leg.passed if kind != route.target]

@@ -7,6 +7,7 @@ addresses (`pointers`) for each world and sees it as arrays through `view`.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import OrderedDict
 from typing import Any, Final
@@ -16,7 +17,7 @@ from numba import carray
 from numpy.typing import NDArray
 
 from mpt_envs.navigation.clauses import N_COLUMNS, as_array
-from mpt_envs.navigation.kernel import inlined
+from mpt_envs.navigation.kernel import inlined, kernel
 from mpt_envs.navigation.lexicon import parse_instruction
 from mpt_envs.navigation.pointers import pointer
 from mpt_envs.navigation.sources import N_THING, Episode, EpisodeSource, Scene
@@ -81,7 +82,7 @@ class World:
         space = scene.space
         if space.locate(episode.start) is None:
             raise TaskError(f"episode {episode.id}: nobody can stand at its start")
-        if not np.isfinite(space.distance(distances, episode.start)):
+        if not math.isfinite(space.distance(distances, episode.start)):
             raise TaskError(f"episode {episode.id}: no way leads from its start to its goal")
         self.key = key
         self.scene = scene
@@ -91,29 +92,50 @@ class World:
         if self.distances.shape != space.heights.shape:
             raise TaskError(f"episode {episode.id}: its distances do not fit its scene")
         self.start = np.array([*episode.start, episode.heading, episode.radius], np.float64)
-        empty = np.zeros(0, np.int8)
+        nothing = (0, space.heights.shape[2])
         things = np.zeros((0, N_THING), np.float32) if scene.things is None else scene.things
         things = np.ascontiguousarray(things, np.float32)
-        opaque = empty if scene.opaque is None else clearance_of(scene.opaque != 0)
-        rooms = empty if scene.rooms is None else np.ascontiguousarray(scene.rooms, np.int8)
+        if scene.opaque is None:
+            opaque = np.zeros(nothing, np.uint8)
+        else:
+            opaque = clearance_of(scene.opaque != 0)
+        rooms = np.zeros(nothing, np.int8) if scene.rooms is None else scene.rooms
+        rooms = np.ascontiguousarray(rooms, np.int8)
         kinds = np.zeros(1, np.int8) if scene.room_kinds is None else scene.room_kinds
         kinds = np.ascontiguousarray(kinds, np.int8)
         self._arrays = (things, opaque, rooms, kinds)
-        row = np.zeros(N_WORLD, np.int64)
-        row[W_HEIGHTS] = space.heights.ctypes.data
-        row[W_LAYERS], row[W_NZ], row[W_NX] = space.heights.shape
-        row[W_FRAME] = space.frame.ctypes.data
-        row[W_FIELD] = self.distances.ctypes.data
-        row[W_CLEAR], row[W_CLEAR_ROWS] = space.clearance.ctypes.data, len(space.clearance)
-        row[W_OPAQUE] = opaque.ctypes.data
-        row[W_OPAQUE_ROWS] = space.heights.shape[1] if len(opaque) else 0
-        row[W_ROOMS] = rooms.ctypes.data
-        row[W_ROOMS_ROWS] = space.heights.shape[1] if len(rooms) else 0
-        row[W_KINDS], row[W_N_KINDS] = kinds.ctypes.data, len(kinds)
-        row[W_THINGS], row[W_N_THINGS] = things.ctypes.data, len(things)
-        row[W_CLAUSES], row[W_N_CLAUSES] = self.clauses.ctypes.data, len(self.clauses)
-        row[W_START] = self.start.ctypes.data
-        self.row = row
+        self.row = _row(
+            space.heights,
+            space.frame,
+            self.distances,
+            opaque,
+            rooms,
+            kinds,
+            things,
+            self.clauses,
+            self.start,
+            space.clearance,
+        )
+
+
+@kernel
+def _row(heights, frame, distances, opaque, rooms, kinds, things, clauses, start, clearance):
+    """The row of a `World`: the addresses and sizes of its arrays."""
+    row = np.zeros(N_WORLD, np.int64)
+    row[W_HEIGHTS] = heights.ctypes.data
+    row[W_LAYERS], row[W_NZ], row[W_NX] = heights.shape
+    row[W_FRAME] = frame.ctypes.data
+    row[W_FIELD] = distances.ctypes.data
+    row[W_OPAQUE] = opaque.ctypes.data
+    row[W_OPAQUE_ROWS] = len(opaque)
+    row[W_ROOMS] = rooms.ctypes.data
+    row[W_ROOMS_ROWS] = len(rooms)
+    row[W_KINDS], row[W_N_KINDS] = kinds.ctypes.data, len(kinds)
+    row[W_THINGS], row[W_N_THINGS] = things.ctypes.data, len(things)
+    row[W_CLAUSES], row[W_N_CLAUSES] = clauses.ctypes.data, len(clauses)
+    row[W_START] = start.ctypes.data
+    row[W_CLEAR], row[W_CLEAR_ROWS] = clearance.ctypes.data, len(clearance)
+    return row
 
 
 @inlined

@@ -7,7 +7,7 @@ import math
 from mpt_envs.navigation import clauses as c
 from mpt_envs.navigation.clauses import Clause
 from mpt_envs.navigation.floorplan import CELL, House
-from mpt_envs.navigation.route import angle_between
+from mpt_envs.navigation.telling import angle_between
 
 Point = tuple[float, float]
 TURNED = {c.LEFT: 90.0, c.RIGHT: -90.0, c.AROUND: 180.0}

@@ -11,7 +11,7 @@ import pytest
 
 from mpt_envs.navigation import clauses as c
 from mpt_envs.navigation.facts import MAX_TURNS, ROOMS, STEP_ANGLE
-from mpt_envs.navigation.floorplan import CELL, House, Rect, build_house, walls_of
+from mpt_envs.navigation.floorplan import CELL, House, Rect, build_house, build_scene
 from mpt_envs.navigation.generated import Floorplans
 from mpt_envs.navigation.lexicon import parse_instruction
 from mpt_envs.navigation.route import LONGEST, SHORTEST, Route
@@ -84,7 +84,8 @@ def test_houses_are_houses(plans: list[tuple[House, Route, str, list[c.Clause]]]
             assert min(room.rect.width, room.rect.depth) * CELL >= 1.2
             assert not any(room.rect.touches(o.rect) for o in house.rooms[number + 1 :])
             assert house.exits(number)
-        walls = walls_of(house)
+        walls = build_scene(house, "").opaque
+        assert walls is not None
         assert walls[0].all() and walls[-1].all() and walls[:, 0].all() and walls[:, -1].all()
         for door in house.doors:
             across = door.rect.depth if door.along_x else door.rect.width
