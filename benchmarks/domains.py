@@ -14,6 +14,32 @@ from mpt_train.config import ColdStartConfig, TrainConfig
 
 
 @dataclass(frozen=True)
+class Tuned:
+    """What is best for a method on the validation worlds of a domain (benchmarks/tuning.py).
+
+    Attributes:
+        learning_rate, entropy, minibatches: see `TrainConfig`; None: as in crafting, for which
+            `mpt_train.methods` is tuned. The entropy bonus is that of actions and of choices.
+    """
+
+    learning_rate: float | None = None
+    entropy: float | None = None
+    minibatches: int | None = None
+
+    def apply(self, config: TrainConfig) -> TrainConfig:
+        """The configuration with these settings."""
+        optimizer, action, bids = config.optimizer, config.action, config.bids
+        if self.learning_rate is not None:
+            optimizer = dataclasses.replace(optimizer, learning_rate=self.learning_rate)
+        if self.minibatches is not None:
+            optimizer = dataclasses.replace(optimizer, minibatches=self.minibatches)
+        if self.entropy is not None:
+            action = dataclasses.replace(action, entropy=self.entropy)
+            bids = dataclasses.replace(bids, entropy=self.entropy)
+        return dataclasses.replace(config, optimizer=optimizer, action=action, bids=bids)
+
+
+@dataclass(frozen=True)
 class Domain:
     """Settings of the comparisons in one domain.
 
@@ -28,8 +54,7 @@ class Domain:
             None: the default one.
         batch: episodes of a batch, times those of the method: where they are shorter a batch needs
             more of them, or its updates have too few turns to learn from.
-        learning_rates: of methods whose best one on validation worlds is not crafting's
-            (benchmarks/tuning.py, stage "rate").
+        tuned: by method, what is not as in crafting.
     """
 
     full_gflop: float = 200.0
@@ -37,7 +62,7 @@ class Domain:
     priority: tuple[str, ...] = ()
     cold_start: ColdStartConfig | None = None
     batch: int = 1
-    learning_rates: Mapping[str, float] = field(default_factory=dict)
+    tuned: Mapping[str, Tuned] = field(default_factory=dict)
 
     def budget(self, quick: bool) -> float:
         """Compute of each run."""
@@ -58,13 +83,13 @@ DOMAINS = {
         priority=("finder", "opener", "searcher"),
         cold_start=ColdStartConfig(episodes=256, epochs=8),
         batch=4,
-        learning_rates={
-            "mpt": 8e-3,
-            "monolithic": 8e-3,
-            "round-robin": 4e-3,
-            "random-bids": 2e-3,
-            "graph-of-agents": 16e-3,
-            "router": 16e-3,
+        tuned={
+            "mpt": Tuned(learning_rate=8e-3),
+            "monolithic": Tuned(learning_rate=8e-3),
+            "round-robin": Tuned(learning_rate=4e-3),
+            "random-bids": Tuned(learning_rate=2e-3),
+            "graph-of-agents": Tuned(learning_rate=16e-3),
+            "router": Tuned(learning_rate=16e-3),
         },
     ),
 }
@@ -78,11 +103,10 @@ def domain_of(task: str) -> Domain:
 def for_domain(config: TrainConfig) -> TrainConfig:
     """The configuration with what a method can only know once the domain is known."""
     domain = domain_of(config.task)
-    rate = domain.learning_rates.get(config.method, config.optimizer.learning_rate)
-    return dataclasses.replace(
+    found = dataclasses.replace(
         config,
         priority=domain.priority or config.priority,
         cold_start=domain.cold_start or config.cold_start,
         num_envs=domain.batch * config.num_envs,
-        optimizer=dataclasses.replace(config.optimizer, learning_rate=rate),
     )
+    return domain.tuned.get(config.method, Tuned()).apply(found)

@@ -18,7 +18,7 @@ import pytest
 
 from benchmarks import compare, experiment
 from benchmarks.compare import CompareConfig, plan_of
-from benchmarks.domains import DOMAINS
+from benchmarks.domains import DOMAINS, Tuned
 from benchmarks.experiment import make_jobs, prepare_folder, run_experiment
 from benchmarks.jobs import RunProgress
 from benchmarks.results import load, summarize_swap
@@ -82,15 +82,28 @@ def test_every_domain_has_settings_that_its_tasks_can_use(domain: str) -> None:
         for v in found.variants:
             method = METHODS[v.name].config
             assert v.config.num_envs == settings.batch * method.num_envs
-            rate = settings.learning_rates.get(v.name, method.optimizer.learning_rate)
-            assert v.config.optimizer == dataclasses.replace(method.optimizer, learning_rate=rate)
+            tuned = settings.tuned.get(v.name, Tuned()).apply(method)
+            assert v.config.optimizer == tuned.optimizer
+            assert (v.config.action, v.config.bids) == (tuned.action, tuned.bids)
     assert set(settings.priority) == set(make_task(tasks[0]).roles)
-    assert set(settings.learning_rates) <= set(METHODS)
+    assert set(settings.tuned) <= set(METHODS)
 
 
 def test_quick_is_expected_to_take_less_than_six_minutes_on_two_cores(tmp_path: Path) -> None:
     quick = plan_of(CompareConfig(quick=True, jobs=2, out=tmp_path))
     assert State(2, make_jobs(quick, set())).remaining() < 300
+
+
+def test_tuned_settings_change_what_they_name_only() -> None:
+    base = METHODS["mpt-plus"].config
+    assert Tuned().apply(base) == base
+    found = Tuned(learning_rate=0.5, entropy=0.25, minibatches=3).apply(base)
+    assert (found.optimizer.learning_rate, found.optimizer.minibatches) == (0.5, 3)
+    assert (found.action.entropy, found.bids.entropy) == (0.25, 0.25)
+    assert (
+        dataclasses.replace(found, optimizer=base.optimizer, action=base.action, bids=base.bids)
+        == base
+    )
 
 
 def test_options_reach_the_runs_and_the_command() -> None:
