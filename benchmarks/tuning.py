@@ -2,8 +2,8 @@
 
 Every method is trained on the same grid, at the same compute, with training seeds that no
 comparison uses: in crafting first learning rates times network widths, then, at the best of these,
-entropy bonuses times updates per batch; in another domain learning rates, at what is best in
-crafting. The best point of each method, by the mean over the seeds, is what `mpt_train.methods`
+entropy bonuses times updates per batch; in another domain learning rates, then entropy bonuses, at
+what is best in crafting. The best point of each method, by the mean over the seeds, is what `mpt_train.methods`
 holds, and `benchmarks.domains` for other domains; all points are written beside it. The return is
 measured on validation worlds, on which nothing else is.
 """
@@ -49,9 +49,10 @@ class TuningConfig:
     """Environment id."""
     methods: tuple[str, ...] = tuple(METHODS)
     """Methods to tune."""
-    stage: Literal["width", "entropy", "rate"] = "width"
-    """"width": learning rates times widths. "rate": learning rates alone. "entropy": entropy
-    bonuses times updates per batch, at the learning rate and width that the method is set to."""
+    stage: Literal["width", "entropy", "rate", "bonus"] = "width"
+    """"width": learning rates times widths. "entropy": entropy bonuses times updates per batch, at
+    the learning rate and width that the method is set to. "rate" and "bonus": learning rates and
+    entropy bonuses alone."""
     seeds: int = 3
     """Training seeds of each point."""
     budget_gflop: float = 60.0
@@ -74,6 +75,9 @@ def grid(config: TuningConfig) -> list[TrainConfig]:
             changed = [_width(base, rate, base.network.hidden) for rate in RATES]
         elif paper:
             changed = [base]
+        elif config.stage == "bonus":
+            updates = base.optimizer.minibatches
+            changed = [_entropy(base, entropy, updates) for entropy in ENTROPIES]
         else:
             changed = [
                 _entropy(base, *point) for point in itertools.product(ENTROPIES, MINIBATCHES)
