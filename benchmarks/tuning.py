@@ -3,9 +3,9 @@
 Every method is trained on the same grid, at the same compute, with training seeds that no
 comparison uses: in crafting first learning rates times network widths, then, at the best of these,
 entropy bonuses times updates per batch; in another domain learning rates, then entropy bonuses, at
-what is best in crafting. The best point of each method, by the mean over the seeds, is what `mpt_train.methods`
-holds, and `benchmarks.domains` for other domains; all points are written beside it. The return is
-measured on validation worlds, on which nothing else is.
+what is best in crafting. The best point of each method, by the mean over the seeds, is what
+`mpt_train.methods` holds, and `benchmarks.domains` for other domains; all points are written beside
+it. The return is measured on validation worlds, on which nothing else is.
 """
 
 from __future__ import annotations
