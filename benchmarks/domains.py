@@ -85,8 +85,9 @@ DOMAINS = {
         batch=4,
         tuned={
             "mpt": Tuned(learning_rate=8e-3),
-            "monolithic": Tuned(learning_rate=8e-3),
-            "round-robin": Tuned(learning_rate=4e-3),
+            "mpt-plus": Tuned(entropy=0.03),
+            "monolithic": Tuned(learning_rate=8e-3, entropy=0.03),
+            "round-robin": Tuned(learning_rate=4e-3, entropy=0.03),
             "random-bids": Tuned(learning_rate=2e-3),
             "graph-of-agents": Tuned(learning_rate=16e-3),
             "router": Tuned(learning_rate=16e-3),
