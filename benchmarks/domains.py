@@ -76,6 +76,13 @@ DOMAINS = {
         quick_gflop=30.0,
         priority=("mover", "turner", "stopper"),
         cold_start=ColdStartConfig(episodes=192),
+        tuned={
+            "mpt-plus": Tuned(entropy=0.03),
+            "monolithic": Tuned(entropy=0.03),
+            "random-bids": Tuned(learning_rate=4e-3),
+            "graph-of-agents": Tuned(entropy=0.01),
+            "router": Tuned(learning_rate=16e-3),
+        },
     ),
     "research": Domain(
         full_gflop=100.0,
