@@ -26,6 +26,7 @@ COMPILED: Final = (
     "observation.py",
     "perception.py",
     "pointers.py",
+    "prefetch.py",
     "route.py",
     "rules.py",
     "sources.py",
