@@ -19,6 +19,7 @@ COMPILED: Final = (
     "draws.py",
     "expert.py",
     "facts.py",
+    "fan.py",
     "floorplan.py",
     "furniture.py",
     "kernel.py",

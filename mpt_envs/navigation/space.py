@@ -41,7 +41,7 @@ _DIAGONAL: Final = math.sqrt(2.0)
 _BUCKETS: Final = 256  # of the queue; a power of two
 _BUCKETS_PER_CELL: Final = 4.0
 _EXACT: Final = 1.0  # metres around the goal in which distances are Euclidean
-_PARALLEL: Final = 1e-9  # a component of a direction that counts as none
+PARALLEL: Final = 1e-9  # a component of a direction that counts as none
 _INFINITE: Final = np.float32(np.inf)
 _OPEN: Final = 0  # a place that the front has not reached
 _SETTLED: Final = 1
@@ -366,7 +366,7 @@ def cast(heights, frame, x, z, layer, dx, dz, reach):
     y = heights[layer, iz, ix]
     side_x = 1 if dx > 0.0 else -1
     side_z = 1 if dz > 0.0 else -1
-    along_x, along_z = abs(dx) > _PARALLEL, abs(dz) > _PARALLEL
+    along_x, along_z = abs(dx) > PARALLEL, abs(dz) > PARALLEL
     per_x = cell / abs(dx) if along_x else np.inf
     per_z = cell / abs(dz) if along_z else np.inf
     next_x = (ix + 1 - gx if dx > 0.0 else gx - ix) * per_x if along_x else np.inf
@@ -452,7 +452,7 @@ def cast_flat(clearance, frame, x, z, dx, dz, reach):
     per_metre = 1.0 / cell
     gx, gz = (x - frame[F_X]) * per_metre, (z - frame[F_Z]) * per_metre
     most = reach * per_metre
-    along_x, along_z = abs(dx) > _PARALLEL, abs(dz) > _PARALLEL
+    along_x, along_z = abs(dx) > PARALLEL, abs(dz) > PARALLEL
     per_x = 1.0 / dx if along_x else np.inf
     per_z = 1.0 / dz if along_z else np.inf
     ix, iz = np.int64(gx), np.int64(gz)
