@@ -51,7 +51,8 @@ def act_rows(records32, records64, floats, table, roles, actions, rewards, termi
         if row + 4 < count and roles[row + 4] != _NOTHING:
             prefetch_state(records32[row + 4], view(table[row + 4]))
         if row + 2 < count and roles[row + 2] >= 0:
-            prefetch_turn(records64[row + 2], view(table[row + 2]), roles[row + 2])
+            later, role = row + 2, roles[row + 2]
+            prefetch_turn(records32[later], records64[later], view(table[later]), role)
         role = roles[row]
         s, f = records32[row], records64[row]
         illegal[row] = False

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from mpt_envs.navigation.facts import MOVER
 from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.layout import F_X, F_Z, PATH_OFFSET
+from mpt_envs.navigation.perception import angle_of
 from mpt_envs.navigation.space import F_X as FRAME_X
 from mpt_envs.navigation.space import F_Z as FRAME_Z
 from mpt_envs.navigation.space import column
@@ -41,10 +44,10 @@ def prefetch_state(s, world):
 
 
 @kernel
-def _around(grid, iz, ix, reach):
-    """Fetch two cache lines around a column, and as much of the rows to both sides of it."""
+def _rows(grid, ix, first, last):
+    """Fetch two cache lines around a column, in some rows."""
     nz, nx = grid.shape
-    for row in range(max(iz - reach, 0), min(iz + reach + 1, nz)):
+    for row in range(max(first, 0), min(last + 1, nz)):
         at = grid.itemsize * (row * nx + ix)
         prefetch(grid, at - LINE // 2)
         prefetch(grid, at + LINE // 2)
@@ -54,16 +57,22 @@ def _around(grid, iz, ix, reach):
 def prefetch_rays(f, frame, clearance):
     """Fetch what the rays of the body pass."""
     ix, iz = column(frame, f[F_X], FRAME_X), column(frame, f[F_Z], FRAME_Z)
-    _around(clearance, iz, ix, _SIGHT)
+    _rows(clearance, ix, iz - _SIGHT, iz + _SIGHT)
 
 
 @kernel
-def prefetch_turn(f, world, role):
+def prefetch_turn(s, f, world, role):
     """Fetch what a decision of a role reads of the surroundings of the body."""
     heights, frame, field, sight, rooms = world[0], world[1], world[2], world[3], world[4]
     ix, iz = column(frame, f[F_X], FRAME_X), column(frame, f[F_Z], FRAME_Z)
-    _around(sight, iz, ix, _SIGHT)
-    if role == MOVER and heights.shape[0] == 1:
-        _around(heights[0], iz, ix, _WALK)
-        _around(field[0], iz, ix, _WALK)
-        _around(rooms, iz, ix, _WALK)
+    if role != MOVER:
+        _rows(sight, ix, iz - _SIGHT, iz + _SIGHT)
+        return
+    # Only what lies ahead.
+    back = np.cos(angle_of(s, f))
+    up, down = (_WALK, 1) if back > 0.0 else (1, _WALK)
+    if heights.shape[0] == 1:
+        _rows(heights[0], ix, iz - up, iz + down)
+        _rows(field[0], ix, iz - up, iz + down)
+        _rows(rooms, ix, iz - up, iz + down)
+    _rows(sight, ix, iz - (_SIGHT if back > -0.5 else 1), iz + (_SIGHT if back < 0.5 else 1))

@@ -296,18 +296,17 @@ def linked(heights, step, layer, iz, ix, dz, dx):
 
 # --- kernels: walking and looking ---------------------------------------------------------------
 @kernel
-def _try(heights, frame, x, z, layer, dx, dz):
-    """Layer after a small displacement (less than a cell), or -1 if it is not possible."""
-    ix, iz = column(frame, x, F_X), column(frame, z, F_Z)
+def _try(heights, frame, x, z, layer, ix, iz, dx, dz):
+    """Layer, ix and iz after a small displacement (less than a cell); layer -1: not possible."""
     jx, jz = column(frame, x + dx, F_X), column(frame, z + dz, F_Z)
     if ix == jx and iz == jz:
-        return layer
+        return layer, jx, jz
     step, y = frame[F_STEP], heights[layer, iz, ix]
     # Through a corner: not between two columns that are both closed.
     corner = ix != jx and iz != jz
     if corner and enter(heights, step, y, iz, jx) < 0 and enter(heights, step, y, jz, ix) < 0:
-        return -1
-    return enter(heights, step, y, jz, jx)
+        return -1, jx, jz
+    return enter(heights, step, y, jz, jx), jx, jz
 
 
 @kernel
@@ -329,19 +328,20 @@ def move(heights, frame, x, z, layer, heading, amount):
         return x, z, layer, collided
     dx = -np.sin(heading) * amount / count
     dz = -np.cos(heading) * amount / count
+    ix, iz = column(frame, x, F_X), column(frame, z, F_Z)
     for _ in range(count):
-        after = _try(heights, frame, x, z, layer, dx, dz)
+        after, jx, jz = _try(heights, frame, x, z, layer, ix, iz, dx, dz)
         if after >= 0:
-            x, z, layer = x + dx, z + dz, after
+            x, z, layer, ix, iz = x + dx, z + dz, after, jx, jz
             continue
         collided = True
         along_x = abs(dx) >= abs(dz)
         for _attempt in range(2):
             sx = dx if along_x else 0.0
             sz = 0.0 if along_x else dz
-            after = _try(heights, frame, x, z, layer, sx, sz)
+            after, jx, jz = _try(heights, frame, x, z, layer, ix, iz, sx, sz)
             if after >= 0 and (sx != 0.0 or sz != 0.0):
-                x, z, layer = x + sx, z + sz, after
+                x, z, layer, ix, iz = x + sx, z + sz, after, jx, jz
                 break
             along_x = not along_x
     return x, z, layer, collided
