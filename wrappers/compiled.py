@@ -26,7 +26,7 @@ from numba import njit
 _FOLDER = Path(__file__).parent
 
 KERNEL_FILES: tuple[Path, ...] = tuple(
-    _FOLDER / name for name in ("auction.py", "dropout.py", "rng.py")
+    _FOLDER / name for name in ("auction.py", "dropout.py", "prefetch.py", "rng.py")
 )
 """Files of this package that kernels of other packages may be made of."""
 

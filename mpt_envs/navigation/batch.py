@@ -13,6 +13,7 @@ from mpt_envs.navigation.facts import ACTIONS, MAX_TURNS, N_ACTIONS, ROLES
 from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.layout import DONE, DONE_RUNNING, LAYOUT_VERSION, key_of, new_records
 from mpt_envs.navigation.observation import OBSERVATION_SIZE, write_observation
+from mpt_envs.navigation.prefetch import prefetch_rays, prefetch_state, prefetch_turn
 from mpt_envs.navigation.rules import act, begin, is_legal, skip
 from mpt_envs.navigation.snapshots import check_snapshot, set_draws, task_id
 from mpt_envs.navigation.summary import METRICS, metrics_of
@@ -45,7 +46,13 @@ def begin_rows(records32, records64, floats, table, rows, keys, source):
 @kernel
 def act_rows(records32, records64, floats, table, roles, actions, rewards, terminated, illegal):
     """One turn of every world; see `BatchTask.act`."""
-    for row in range(roles.shape[0]):
+    count = roles.shape[0]
+    for row in range(count):
+        if row + 4 < count and roles[row + 4] != _NOTHING:
+            prefetch_state(records32[row + 4], view(table[row + 4]))
+        if row + 2 < count and roles[row + 2] >= 0:
+            later, role = row + 2, roles[row + 2]
+            prefetch_turn(records32[later], records64[later], view(table[later]), role)
         role = roles[row]
         s, f = records32[row], records64[row]
         illegal[row] = False
@@ -66,7 +73,13 @@ def act_rows(records32, records64, floats, table, roles, actions, rewards, termi
 @kernel
 def observe_rows(records32, records64, floats, table, out):
     """Write the observation of every world into the rows of ``out``."""
-    for row in range(records32.shape[0]):
+    count = records32.shape[0]
+    for row in range(count):
+        if row + 4 < count:
+            prefetch_state(records32[row + 4], view(table[row + 4]))
+        if row + 2 < count:
+            world, clearance = view(table[row + 2]), clearance_in(table[row + 2])
+            prefetch_rays(records64[row + 2], world[1], clearance)
         world, clearance = view(table[row]), clearance_in(table[row])
         write_observation(records32[row], records64[row], floats[row], world, clearance, out[row])
 

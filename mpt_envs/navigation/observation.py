@@ -26,6 +26,7 @@ from mpt_envs.navigation.facts import (
     SIGHT,
     STEP_ANGLE,
 )
+from mpt_envs.navigation.fan import FAN_FREE, FAN_REACH, FAN_X, FAN_Z, cast_fan, fan
 from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.layout import (
     CLAUSE,
@@ -53,7 +54,7 @@ from mpt_envs.navigation.layout import (
 )
 from mpt_envs.navigation.perception import angle_of, get_bit, meant_door, seen_thing
 from mpt_envs.navigation.sources import T_KIND, T_RADIUS, T_ROOM_A, T_ROOM_B, T_X, T_Z
-from mpt_envs.navigation.space import cast, cast_flat
+from mpt_envs.navigation.space import cast
 
 _WINDOWS: Final = ("this", "next")
 _SECTORS: Final = ("ahead", "left", "behind", "right")
@@ -133,14 +134,18 @@ def write_observation(s, f, p, world, clearance, out):
     # Turned step by step, so that only one sine and cosine are needed.
     step_cos, step_sin = np.cos(_ANGLE), np.sin(_ANGLE)
     dx, dz = ahead_x, ahead_z
+    flat = clearance.shape[0] > 0
+    rays = fan()
     for k in range(N_RAYS):
-        if clearance.shape[0] > 0:
-            free = cast_flat(clearance, frame, x, z, dx, dz, RAY_REACH)
-        else:
-            free = cast(heights, frame, x, z, layer, dx, dz, RAY_REACH)
-        out[at + k] = free / RAY_REACH
+        rays[FAN_X, k], rays[FAN_Z, k], rays[FAN_REACH, k] = dx, dz, RAY_REACH
+        if not flat:
+            rays[FAN_FREE, k] = cast(heights, frame, x, z, layer, dx, dz, RAY_REACH)
         # To the left: (ahead_z, -ahead_x) is the left of (ahead_x, ahead_z).
         dx, dz = dx * step_cos + dz * step_sin, dz * step_cos - dx * step_sin
+    if flat:
+        cast_fan(clearance, frame, x, z, N_RAYS, rays)
+    for k in range(N_RAYS):
+        out[at + k] = rays[FAN_FREE, k] / RAY_REACH
     at += N_RAYS
     for sector in range(4):
         # Six rays of which the first points at the sector's right end.

@@ -18,6 +18,7 @@ import numpy as np
 
 from mpt_envs.navigation import clauses as c
 from mpt_envs.navigation.facts import DOOR, FIELD_OF_VIEW, SIGHT, STEP_ANGLE
+from mpt_envs.navigation.fan import FAN_FREE, FAN_MARK, FAN_REACH, FAN_X, FAN_Z, cast_fan, fan
 from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.layout import (
     CLAUSE,
@@ -48,7 +49,7 @@ from mpt_envs.navigation.layout import (
 from mpt_envs.navigation.sources import T_KIND, T_RADIUS, T_ROOM_A, T_ROOM_B, T_X, T_Z
 from mpt_envs.navigation.space import F_X as FRAME_X
 from mpt_envs.navigation.space import F_Z as FRAME_Z
-from mpt_envs.navigation.space import cast_flat, column
+from mpt_envs.navigation.space import column
 
 _RADIANS: Final = np.pi / 180.0
 _COS_VIEW: Final = np.cos(0.5 * FIELD_OF_VIEW * _RADIANS)
@@ -96,6 +97,7 @@ def look(s, f, frame, sight, things, around):
     x, z = f[F_X], f[F_Z]
     angle = angle_of(s, f)
     ahead_x, ahead_z = -np.sin(angle), -np.cos(angle)
+    lines, count = fan(), 0
     for index in range(things.shape[0]):
         dx, dz = things[index, T_X] - x, things[index, T_Z] - z
         squared = dx * dx + dz * dz
@@ -109,9 +111,17 @@ def look(s, f, frame, sight, things, around):
         if sight.shape[0] > 0 and squared > 0.0:
             length = np.sqrt(squared)
             scale = 1.0 / length
-            if cast_flat(sight, frame, x, z, dx * scale, dz * scale, length) < length:
-                continue
-        set_bit(s, VISIBLE_LOW, index)
+            lines[FAN_X, count], lines[FAN_Z, count] = dx * scale, dz * scale
+            lines[FAN_REACH, count] = length
+            lines[FAN_MARK, count] = index
+            count += 1
+        else:
+            set_bit(s, VISIBLE_LOW, index)
+    if count > 0:
+        cast_fan(sight, frame, x, z, count, lines)
+    for k in range(count):
+        if not lines[FAN_FREE, k] < lines[FAN_REACH, k]:
+            set_bit(s, VISIBLE_LOW, np.int64(lines[FAN_MARK, k]))
     s[SEEN_LOW] |= s[VISIBLE_LOW]
     s[SEEN_HIGH] |= s[VISIBLE_HIGH]
 

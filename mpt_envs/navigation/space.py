@@ -41,7 +41,7 @@ _DIAGONAL: Final = math.sqrt(2.0)
 _BUCKETS: Final = 256  # of the queue; a power of two
 _BUCKETS_PER_CELL: Final = 4.0
 _EXACT: Final = 1.0  # metres around the goal in which distances are Euclidean
-_PARALLEL: Final = 1e-9  # a component of a direction that counts as none
+PARALLEL: Final = 1e-9  # a component of a direction that counts as none
 _INFINITE: Final = np.float32(np.inf)
 _OPEN: Final = 0  # a place that the front has not reached
 _SETTLED: Final = 1
@@ -296,18 +296,17 @@ def linked(heights, step, layer, iz, ix, dz, dx):
 
 # --- kernels: walking and looking ---------------------------------------------------------------
 @kernel
-def _try(heights, frame, x, z, layer, dx, dz):
-    """Layer after a small displacement (less than a cell), or -1 if it is not possible."""
-    ix, iz = column(frame, x, F_X), column(frame, z, F_Z)
+def _try(heights, frame, x, z, layer, ix, iz, dx, dz):
+    """Layer, ix and iz after a small displacement (less than a cell); layer -1: not possible."""
     jx, jz = column(frame, x + dx, F_X), column(frame, z + dz, F_Z)
     if ix == jx and iz == jz:
-        return layer
+        return layer, jx, jz
     step, y = frame[F_STEP], heights[layer, iz, ix]
     # Through a corner: not between two columns that are both closed.
     corner = ix != jx and iz != jz
     if corner and enter(heights, step, y, iz, jx) < 0 and enter(heights, step, y, jz, ix) < 0:
-        return -1
-    return enter(heights, step, y, jz, jx)
+        return -1, jx, jz
+    return enter(heights, step, y, jz, jx), jx, jz
 
 
 @kernel
@@ -329,19 +328,20 @@ def move(heights, frame, x, z, layer, heading, amount):
         return x, z, layer, collided
     dx = -np.sin(heading) * amount / count
     dz = -np.cos(heading) * amount / count
+    ix, iz = column(frame, x, F_X), column(frame, z, F_Z)
     for _ in range(count):
-        after = _try(heights, frame, x, z, layer, dx, dz)
+        after, jx, jz = _try(heights, frame, x, z, layer, ix, iz, dx, dz)
         if after >= 0:
-            x, z, layer = x + dx, z + dz, after
+            x, z, layer, ix, iz = x + dx, z + dz, after, jx, jz
             continue
         collided = True
         along_x = abs(dx) >= abs(dz)
         for _attempt in range(2):
             sx = dx if along_x else 0.0
             sz = 0.0 if along_x else dz
-            after = _try(heights, frame, x, z, layer, sx, sz)
+            after, jx, jz = _try(heights, frame, x, z, layer, ix, iz, sx, sz)
             if after >= 0 and (sx != 0.0 or sz != 0.0):
-                x, z, layer = x + sx, z + sz, after
+                x, z, layer, ix, iz = x + sx, z + sz, after, jx, jz
                 break
             along_x = not along_x
     return x, z, layer, collided
@@ -366,7 +366,7 @@ def cast(heights, frame, x, z, layer, dx, dz, reach):
     y = heights[layer, iz, ix]
     side_x = 1 if dx > 0.0 else -1
     side_z = 1 if dz > 0.0 else -1
-    along_x, along_z = abs(dx) > _PARALLEL, abs(dz) > _PARALLEL
+    along_x, along_z = abs(dx) > PARALLEL, abs(dz) > PARALLEL
     per_x = cell / abs(dx) if along_x else np.inf
     per_z = cell / abs(dz) if along_z else np.inf
     next_x = (ix + 1 - gx if dx > 0.0 else gx - ix) * per_x if along_x else np.inf
@@ -452,7 +452,7 @@ def cast_flat(clearance, frame, x, z, dx, dz, reach):
     per_metre = 1.0 / cell
     gx, gz = (x - frame[F_X]) * per_metre, (z - frame[F_Z]) * per_metre
     most = reach * per_metre
-    along_x, along_z = abs(dx) > _PARALLEL, abs(dz) > _PARALLEL
+    along_x, along_z = abs(dx) > PARALLEL, abs(dz) > PARALLEL
     per_x = 1.0 / dx if along_x else np.inf
     per_z = 1.0 / dz if along_z else np.inf
     ix, iz = np.int64(gx), np.int64(gz)

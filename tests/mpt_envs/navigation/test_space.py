@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mpt_envs.navigation.fan import FAN_FREE, FAN_REACH, FAN_X, FAN_Z, MAX_FAN, cast_fan, fan
+from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.space import FreeSpace, cast, cast_flat, clear, move
 
 CELL = 0.1
@@ -247,6 +249,35 @@ def test_strides_see_what_steps_see() -> None:
     for iz, ix in free[::97].tolist():
         assert space.clearance[iz, ix] == np.abs(closed - (iz, ix)).max(axis=1).min()
     assert len(two_storeys().clearance) == 0
+
+
+@kernel
+def fan_from(clearance, frame, x, z, ways, reaches):  # type: ignore[no-untyped-def]
+    lines = fan()
+    count = len(reaches)
+    for k in range(count):
+        lines[FAN_X, k], lines[FAN_Z, k], lines[FAN_REACH, k] = ways[k, 0], ways[k, 1], reaches[k]
+    cast_fan(clearance, frame, x, z, count, lines)
+    return lines[FAN_FREE, :count].copy()
+
+
+def test_a_fan_sees_exactly_what_its_lines_see() -> None:
+    rng = np.random.default_rng(6)
+    heights = room(70, 90)
+    heights[0][rng.random((70, 90)) < 0.01] = np.nan
+    space = FreeSpace(heights, (-2.0, 3.0), CELL)
+    free = np.argwhere(np.isfinite(heights[0]))
+    for iz, ix in free[rng.integers(0, len(free), 100)].tolist():
+        x, z = -2.0 + (ix + rng.uniform()) * CELL, 3.0 + (iz + rng.uniform()) * CELL
+        count = int(rng.integers(1, MAX_FAN + 1))
+        angles = rng.choice([0.0, 0.5 * math.pi, math.pi, 1.0, 2.0, 4.0, 5.0], count)
+        angles += rng.uniform(0, 0.1, count) * (rng.random(count) < 0.8)
+        ways, reaches = np.stack([np.cos(angles), np.sin(angles)], axis=1), rng.uniform(0, 8, count)
+        alone = [
+            cast_flat(space.clearance, space.frame, x, z, *way, reach)
+            for way, reach in zip(ways.tolist(), reaches.tolist(), strict=True)
+        ]
+        assert fan_from(space.clearance, space.frame, x, z, ways, reaches).tolist() == alone
 
 
 def test_equal_spaces_are_equal() -> None:
