@@ -198,6 +198,7 @@ def test_a_model_learns_crafting_from_nothing() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_mpt_raises_the_return_above_the_cold_start() -> None:
     cold, final = [], []
     for seed in range(3):
@@ -211,6 +212,7 @@ def test_mpt_raises_the_return_above_the_cold_start() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("method", ["monolithic", "round-robin"])
 def test_the_baselines_learn_in_the_same_setting(method: str) -> None:
     run = learner(method, 0, 1500.0)
