@@ -94,7 +94,7 @@ def test_sequences_replay_in_this_and_another_process() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(3000)
 def test_twenty_sequences_of_200_actions() -> None:
     assert check_sequences(range(20), 200) > 1700
 
