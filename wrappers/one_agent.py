@@ -29,7 +29,7 @@ from wrappers.task_wrapper import TaskWrapper
 
 SOLO = "solo_0"
 
-_NUMBER = re.compile(r"[^\w-]*(\d{1,4})\W*", re.ASCII)
+_NUMBER = re.compile(r"\s*(\d{1,4})\s*[.):]?\s*", re.ASCII)
 
 
 class OneAgentTask(TaskWrapper):

@@ -102,6 +102,14 @@ def test_the_numbers_that_are_told_are_those_that_are_read(id: str) -> None:
         assert task.parse(SOLO, name) == int(number)
 
 
+@pytest.mark.parametrize("text", ["{1}", "-1", "1/2", "[1]", "1 2", "1e0", "99", "0x1", "1" * 50])
+def test_what_only_looks_like_a_number_is_no_answer(text: str) -> None:
+    task = OneAgentTask(RelayTask())
+    task.reset(0)
+    assert isinstance(task.parse(SOLO, text), ParseError)
+    assert task.parse(SOLO, " 1. ") == 1
+
+
 def test_text_names_all_roles_actions_and_reads_them_back() -> None:
     task = OneAgentTask(RelayTask())
     task.reset(0)
