@@ -103,9 +103,14 @@ DOMAINS = {
 }
 
 
+def domain_name(task: str) -> str:
+    """The domain that a task's id names, with or without a module before it."""
+    return task.split(":")[-1].split("/")[0]
+
+
 def domain_of(task: str) -> Domain:
     """The settings of the domain that a task's id names."""
-    return DOMAINS.get(task.split(":")[-1].split("/")[0], Domain())
+    return DOMAINS.get(domain_name(task), Domain())
 
 
 def for_domain(config: TrainConfig) -> TrainConfig:

@@ -30,6 +30,7 @@ from typing import Any, Literal
 
 import tyro
 
+from benchmarks.domains import domain_name
 from benchmarks.noop import BareAEC
 from benchmarks.provenance import provenance
 from benchmarks.results import write_numbers
@@ -173,7 +174,7 @@ def _measure(config: SpeedConfig, notes: list[str]) -> Speed:
         rates = VectorRates(VectorPlay(game), steps)
         add("vector", "turns/s", rates.everything)
         add("vector/stepping", "turns/s", rates.stepping)
-    if "search" in config.parts and _domain(config) == "research":
+    if "search" in config.parts and domain_name(config.task) == "research":
         add("search", "us", search_time())
     collector = None
     if "training" in config.parts:
@@ -236,13 +237,9 @@ def _run_config(config: SpeedConfig) -> Any:
     return method_config(config.method, task=config.task)
 
 
-def _domain(config: SpeedConfig) -> str:
-    return config.task.split(":")[-1].split("/")[0]
-
-
 def _ratios(config: SpeedConfig, measured: dict[str, Measured]) -> list[Ratio]:
     found = []
-    goals = GOALS.get(_domain(config), {})
+    goals = GOALS.get(domain_name(config.task), {})
 
     def both(*names: str) -> bool:
         return all(name in measured for name in names)

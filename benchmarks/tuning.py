@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import tyro
 
-from benchmarks.domains import for_domain
+from benchmarks.domains import Tuned, for_domain
 from benchmarks.runner import usable_cores
 from mpt_train.cli.console import run, usage_errors
 from mpt_train.config import EvalConfig, TrainConfig
@@ -72,15 +72,15 @@ def grid(config: TuningConfig) -> list[TrainConfig]:
         if config.stage == "width":
             changed = [_width(base, *point) for point in itertools.product(LEARNING_RATES, HIDDEN)]
         elif config.stage == "rate":
-            changed = [_width(base, rate, base.network.hidden) for rate in RATES]
+            changed = [Tuned(learning_rate=rate).apply(base) for rate in RATES]
         elif paper:
             changed = [base]
         elif config.stage == "bonus":
-            updates = base.optimizer.minibatches
-            changed = [_entropy(base, entropy, updates) for entropy in ENTROPIES]
+            changed = [Tuned(entropy=entropy).apply(base) for entropy in ENTROPIES]
         else:
             changed = [
-                _entropy(base, *point) for point in itertools.product(ENTROPIES, MINIBATCHES)
+                Tuned(entropy=entropy, minibatches=updates).apply(base)
+                for entropy, updates in itertools.product(ENTROPIES, MINIBATCHES)
             ]
         runs += [
             dataclasses.replace(
@@ -97,20 +97,8 @@ def grid(config: TuningConfig) -> list[TrainConfig]:
 
 
 def _width(base: TrainConfig, rate: float, hidden: tuple[int, ...]) -> TrainConfig:
-    return dataclasses.replace(
-        base,
-        network=dataclasses.replace(base.network, hidden=hidden),
-        optimizer=dataclasses.replace(base.optimizer, learning_rate=rate),
-    )
-
-
-def _entropy(base: TrainConfig, entropy: float, minibatches: int) -> TrainConfig:
-    return dataclasses.replace(
-        base,
-        action=dataclasses.replace(base.action, entropy=entropy),
-        bids=dataclasses.replace(base.bids, entropy=entropy),
-        optimizer=dataclasses.replace(base.optimizer, minibatches=minibatches),
-    )
+    network = dataclasses.replace(base.network, hidden=hidden)
+    return Tuned(learning_rate=rate).apply(dataclasses.replace(base, network=network))
 
 
 def measure(config: TrainConfig) -> dict[str, Any]:

@@ -126,15 +126,13 @@ class OneAgentTask(TaskWrapper):
         return "You play all of these roles at once.\n" + "\n".join(parts)
 
     def parse(self, agent: str, text: str) -> int | ParseError:
-        """Read an action: its number or name here, else by the first role that may do it."""
-        number = _NUMBER.fullmatch(text) if len(text) < 100 else None
-        if number and int(number[1]) < len(self._names):
-            return int(number[1])
+        """Read an action: its name or number here, else by the first role that may do it."""
         own = super().parse(agent, text)
         if not isinstance(own, ParseError):
             return own
+        number = _NUMBER.fullmatch(text) if len(text) < 100 else None
         if number:
-            return own
+            return int(number[1]) if int(number[1]) < len(self._names) else own
         understood: list[int] = []
         offset = 0
         for original in self._agents:

@@ -54,11 +54,6 @@ class Rect(NamedTuple):
         return self.z1 - self.z0
 
     @property
-    def area(self) -> int:
-        """Columns."""
-        return self.width * self.depth
-
-    @property
     def centre(self) -> tuple[float, float]:
         """x and z of the middle, in metres."""
         return (self.x0 + self.x1) / 2 * CELL, (self.z0 + self.z1) / 2 * CELL

@@ -490,7 +490,7 @@ def clear(heights, frame, x, z, layer, to_x, to_z):
 
 # --- kernels: distances -------------------------------------------------------------------------
 @kernel
-def is_flat(heights):
+def _is_flat(heights):
     """Whether all places of one layer are at the same height."""
     height = np.float32(np.nan)
     for value in heights.ravel():
@@ -615,7 +615,7 @@ def distance_field(heights, frame, x, y, z, tolerance):
             head[bucket] = count
             count += 1
             waiting += 1
-    if layers == 1 and is_flat(heights):
+    if layers == 1 and _is_flat(heights):
         _march_flat(flat, nx, cell, scale, field, head, following, place, count, waiting)
         return out
     bucket = 0
