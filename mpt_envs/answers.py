@@ -52,7 +52,7 @@ _TYPOGRAPHY: Final = str.maketrans(
     }
 )
 _FENCE_LINE: Final = re.compile(r"^[ \t]*(?:```|~~~)[A-Za-z]{0,12}[ \t]*$", re.MULTILINE)
-_FENCE: Final = re.compile(r"^(?:```|~~~)(?:json|text|plaintext)?\s*|\s*(?:```|~~~)$")
+_OPENING: Final = re.compile(r"(?:```|~~~)(?:[a-z]{0,12}(?=\n)|json|text|plaintext)?")
 _OBJECT: Final = re.compile(r"\{[^{}]{0,400}\}")
 _LABEL: Final = re.compile(
     r"^(?:(?:my|the|final|chosen|next|best)\s+){0,3}(?:action|answer|choice|move|decision)"
@@ -115,7 +115,7 @@ def read_action(
         message = f"An answer has at most {MAX_LENGTH} characters; name one action only. {legal}"
         return ParseError("too_long", message, start)
     body = text.rpartition("</think>")[2].translate(_TYPOGRAPHY)
-    body = _FENCE.sub("", _FENCE_LINE.sub("", body).strip()).strip()
+    body = without_fence(_FENCE_LINE.sub("", body).strip())
     if not body:
         return ParseError("empty", f"Answer with the name of one action. {legal}", start)
 
@@ -144,6 +144,16 @@ def read_action(
         needs = f" (it needs {hint})" if hint else ""
         return ParseError("illegal", f"{names[index]} is not possible now{needs}. {legal}", start)
     return index
+
+
+def without_fence(body: str) -> str:
+    """A text without the marks of a code fence before and after it."""
+    opening = _OPENING.match(body)
+    if opening:
+        body = body[opening.end() :].lstrip()
+    for mark in ("```", "~~~"):
+        body = body.removesuffix(mark)
+    return body.strip()
 
 
 def _read_json(
@@ -183,9 +193,10 @@ def _read_json(
 def _read_lines(body: str, names: Sequence[str], others: Mapping[str, str]) -> list[_Found]:
     """What the lines name. A line marked as the answer counts before all that are not."""
     lines = [line.strip() for line in body.splitlines() if line.strip()]
+    short = [line for line in lines if len(line) <= MAX_LINE]
     marked: list[_Found] = []
     plain: list[_Found] = []
-    for line in lines:
+    for line in short:
         label = _LABEL.match(_strip(line))
         # A bare number among several lines may be a number of anything.
         match = _read_line(line, names, others, numbers=len(lines) == 1 or label is not None)

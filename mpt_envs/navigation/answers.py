@@ -3,7 +3,8 @@
 NaVILA's models answer "The next action is move forward 75 cm.", "... is turn left 30 degrees.",
 "... is stop.". As there: letter case does not matter, an amount that is not said is 25 cm or 15
 degrees, and other amounts become the nearest of 25, 50, 75 cm and 15, 30, 45 degrees ("100 cm" is
-75 cm, "60 degrees" 45). An answer that names another role's action, or none, is a `ParseError`.
+75 cm, "60 degrees" 45; see `amounts`). An answer that names another role's action, or none, is a
+`ParseError`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from mpt_envs.answers import MAX_LENGTH, read_action
+from mpt_envs.navigation.amounts import CENTIMETRES, DEGREES, BadAmount, Unit, read_amount
 from mpt_envs.navigation.facts import (
     ACTIONS,
     LOOK_AROUND,
@@ -31,22 +33,15 @@ from mpt_envs.navigation.facts import (
 )
 from wrappers.task import ParseError
 
-#: Larger amounts are no slip but nonsense.
-_MOST_CM: Final = 1000
-_MOST_DEGREES: Final = 360
-
-# A sentence of its own, or after "is" as NaVILA's models say it.
-_START: Final = r"(?:\bis\s*:?\s*(?:to\s+)?|^[\s\"'`*>-]*(?:action\s*:\s*)?)"
-_FORWARD: Final = re.compile(
-    _START + r"move\s+forward\b(?:\s+(?:by\s+)?(-?[0-9]+(?:\.[0-9]+)?)\s*(cm|centimet\w*)?)?",
-    re.IGNORECASE | re.MULTILINE,
-)
-_TURN: Final = re.compile(
-    _START + r"turn\s+(left|right)\b(?:\s+(?:by\s+)?(-?[0-9]+(?:\.[0-9]+)?)\s*(deg\w*|\u00b0)?)?",
-    re.IGNORECASE | re.MULTILINE,
-)
-_STOP: Final = re.compile(r"\bstop\b", re.IGNORECASE)
-_LOOK: Final = re.compile(_START + r"look\s+around\b", re.IGNORECASE | re.MULTILINE)
+# A sentence of its own, or after "is" as NaVILA's models say it. Every repetition has a bound, so
+# that no answer takes longer than its length: a model that has lost its way repeats itself.
+_START: Final = r"(?:\bis ?:? ?(?:to )?|^[ \"'`*>-]{0,16}(?:action ?: ?)?)"
+_FLAGS: Final = re.IGNORECASE | re.MULTILINE
+_FORWARD: Final = re.compile(_START + r"move forward\b(.{0,80})", _FLAGS)
+_TURN: Final = re.compile(_START + r"turn (left|right)\b(.{0,80})", _FLAGS)
+_STOP: Final = re.compile(_START + r"stop\b", _FLAGS)
+_ANY_STOP: Final = re.compile(r"\bstop\b", re.IGNORECASE)
+_LOOK: Final = re.compile(_START + r"look around\b", _FLAGS)
 
 _OTHERS: Final = tuple(
     {action: other for other in ROLES if other != role for action in ACTIONS[other]}
@@ -72,7 +67,7 @@ def parse(role: int, text: str) -> int | ParseError:
     """
     form = _FORMS[role]
     if isinstance(text, str) and len(text) <= MAX_LENGTH:
-        body = text.rpartition("</think>")[2]
+        body = _in_lines(text.rpartition("</think>")[2])
         found = _sentence(role, body, form)
         if found is not None:
             return found
@@ -83,47 +78,44 @@ def parse(role: int, text: str) -> int | ParseError:
     return named
 
 
+def _in_lines(text: str) -> str:
+    """The text with single spaces and without empty lines."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return "\n".join(line for line in lines if line)
+
+
 def _sentence(role: int, body: str, form: str) -> int | ParseError | None:
     """The action of one of NaVILA's sentences; None if there is none."""
     forward, turn = _FORWARD.search(body), _TURN.search(body)
     if role == STOPPER:
         # As in NaVILA a stop is looked for first.
-        if _STOP.search(body):
+        if _ANY_STOP.search(body):
             return STOP
         if _LOOK.search(body):
             return LOOK_AROUND
     if role == MOVER and forward:
-        return _amount(forward[1], forward[2], MOVE_LENGTHS, _MOST_CM, "cm", body, form)
+        return _nearest(forward[1], CENTIMETRES, MOVE_LENGTHS, body, form)
     if role == TURNER and turn:
-        index = _amount(turn[2], turn[3], TURN_ANGLES, _MOST_DEGREES, "degrees", body, form)
+        index = _nearest(turn[2], DEGREES, TURN_ANGLES, body, form)
         if isinstance(index, ParseError):
             return index
         return (TURN_LEFT if turn[1].lower() == "left" else TURN_RIGHT) + index
-    for owner, there in (
-        (MOVER, forward),
-        (TURNER, turn),
-        (STOPPER, re.search(_START + r"stop\b", body, re.IGNORECASE | re.MULTILINE)),
-    ):
+    for owner, there in ((MOVER, forward), (TURNER, turn), (STOPPER, _STOP.search(body))):
         if there and owner != role:
             message = f"That is an action of the {ROLES[owner]}. {form}"
             return ParseError("other_role", message, body[:200])
     return None
 
 
-def _amount(
-    said: str | None,
-    unit: str | None,
-    amounts: Sequence[int],
-    most: int,
-    name: str,
-    body: str,
-    form: str,
+def _nearest(
+    rest: str, unit: Unit, amounts: Sequence[int], body: str, form: str
 ) -> int | ParseError:
-    """Index of the nearest amount; of two, the smaller."""
-    if said is None:
-        return 0
-    value = float(said)
-    if not 0 < value <= most:
-        message = f"{said} {unit or name} is no amount from 1 to {most} {name}. {form}"
+    """Index of the amount nearest to the one that is said; of two, the smaller; 0 if none is."""
+    try:
+        value = read_amount(rest, unit)
+    except BadAmount as error:
+        message = f"{error} is no amount from 1 to {unit.most:.0f} {unit.name}. {form}"
         return ParseError("bad_amount", message, body[:200])
+    if value is None:
+        return 0
     return min(range(len(amounts)), key=lambda index: abs(amounts[index] - value))

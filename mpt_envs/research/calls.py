@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_envs.answers import MAX_LENGTH, read_action
+from mpt_envs.answers import MAX_LENGTH, read_action, without_fence
 from mpt_envs.research.browser import Call, Desk, query_of
 from mpt_envs.research.layout import (
     ACTIONS,
@@ -75,7 +75,6 @@ TOOLS: Final[dict[str, tuple[int, tuple[tuple[str, tuple[type, ...], bool], ...]
 _MAX_CALL: Final = 4000
 _LARGE: Final = 1 << 31
 _CALL: Final = re.compile(r"(?:browser\.)?(search|open|find|answer)\s*\(", re.IGNORECASE)
-_FENCE: Final = re.compile(r"^```[a-z]{0,10}\s*|\s*```$")
 _OTHERS: Final = tuple(
     {
         name: ROLES[other]
@@ -105,7 +104,7 @@ def read(
     free = len(names) > N_ACTIONS[role]
     if not isinstance(text, str) or len(text) > MAX_LENGTH:
         return read_action(text, names, mask)
-    body = _FENCE.sub("", text.rpartition("</think>")[2].strip()).strip()
+    body = without_fence(text.rpartition("</think>")[2].strip())
     call = read_call(body)
     if call is None:
         return read_action(text, names, mask, others=_OTHERS[role])

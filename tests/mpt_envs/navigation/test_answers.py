@@ -8,6 +8,16 @@ from mpt_envs.navigation.answers import parse
 from mpt_envs.navigation.facts import ACTIONS, MOVER, ROLES, STOPPER, TURNER
 from wrappers.task import ParseError
 
+BAD_LENGTHS = (
+    *("1e9 cm", "1,000,000 cm", "75 meters", "-25 cm", "\u221225 cm", "NaN cm", "inf cm"),
+    *("\u0667\u0665 cm", "seventy-five cm", "2 steps", "30 degrees", "1/2 m", "0x4b cm"),
+    *("+-5 cm", "1.2.3 cm", "25cm75cm", "-5", "\u00bd m", "0.0 cm", "9" * 400),
+)
+BAD_ANGLES = (
+    *("1,000 degrees", "1e9 degrees", "-30 degrees", "\u221230 degrees", "NaN degrees"),
+    *("\u0663\u0660 degrees", "thirty degrees", "0.5 radians", "25 cm", "-30\u00b0"),
+)
+
 
 @pytest.mark.parametrize(
     ("role", "answer", "action"),
@@ -36,6 +46,17 @@ from wrappers.task import ParseError
             "turn_right_15",
         ),
         (TURNER, "turn_left_30", "turn_left_30"),
+        (MOVER, "move forward 0.5 m", "move_forward_50"),
+        (MOVER, "move forward by 1 meter", "move_forward_75"),
+        (MOVER, "move forward: **75 cm**.", "move_forward_75"),
+        (MOVER, "move forward (50 centimetres), then look", "move_forward_50"),
+        (MOVER, "move forward 75. We go on.", "move_forward_75"),
+        (MOVER, "move forward to the door", "move_forward_25"),
+        (MOVER, "The next action is:\n\n  move   forward\t75 cm", "move_forward_75"),
+        (TURNER, "turn left, 30 degrees", "turn_left_30"),
+        (TURNER, "turn left 45-degrees", "turn_left_45"),
+        (TURNER, "turn right at the door", "turn_right_15"),
+        (TURNER, "turn right - the door is there", "turn_right_15"),
         (STOPPER, "The next action is stop.", "stop"),
         (STOPPER, "STOP", "stop"),
         (STOPPER, "We are there, so I would stop here.", "stop"),
@@ -66,6 +87,8 @@ def test_is_read(role: int, answer: str, action: str) -> None:
         (TURNER, "The next action is move forward 25 cm.", "other_role"),
         (TURNER, "The next action is turn left 1000 degrees.", "bad_amount"),
         (TURNER, "The next action is turn around.", "unknown_action"),
+        *((MOVER, f"The next action is move forward {a}", "bad_amount") for a in BAD_LENGTHS),
+        *((TURNER, f"turn left {a}", "bad_amount") for a in BAD_ANGLES),
         (STOPPER, "The next action is turn left 15 degrees.", "other_role"),
         (STOPPER, "Keep walking.", "unknown_action"),
         (STOPPER, "nonstop", "unknown_action"),
