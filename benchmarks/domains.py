@@ -72,7 +72,6 @@ class Domain:
 DOMAINS = {
     "crafting": Domain(priority=("smith", "logger", "miner")),
     "navigation": Domain(
-        full_gflop=100.0,
         quick_gflop=30.0,
         priority=("mover", "turner", "stopper"),
         cold_start=ColdStartConfig(episodes=192),

@@ -278,7 +278,12 @@ def _build(
 ) -> Any:
     """Put the game and its views around tasks."""
     if game.api == "vector":
-        return _vector(make_task, make_batch, game)
+        try:
+            return _vector(make_task, make_batch, game)
+        except MemoryError as error:
+            raise MemoryError(
+                f"num_envs={game.num_envs} worlds do not fit into memory ({error}); use fewer"
+            ) from error
     env: Any = _aec(make_task(), game)
     if game.observation == "image":
         from wrappers.image import ImageView

@@ -108,7 +108,12 @@ def check_levels(levels: str | Sequence[float] | NDArray[np.float64] | None) -> 
                 f"unknown bid levels {levels!r}: name one of {', '.join(LEVELS)} or give numbers"
             )
         return LEVELS[levels]
-    values = tuple(float(level) for level in levels)
+    try:
+        values = tuple(float(level) for level in levels)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"bid levels are a name ({', '.join(LEVELS)}) or numbers, not {levels!r}"
+        ) from error
     increasing = all(a < b for a, b in itertools.pairwise(values))
     if len(values) < 2 or values[0] != 0.0 or values[-1] > 1.0 or not increasing:
         raise ValueError(

@@ -230,6 +230,9 @@ class BidThenActEnv(AECEnv[str, dict[str, NDArray[Any]], int]):
             seed: starts the 0-th episode of this seed; None continues with the next episode of the
                 last seed (of a random one if none was ever given).
             options: passed to the task.
+
+        Raises:
+            TypeError: a seed that is no integer, or options that are no mapping.
         """
         if seed is not None:
             try:
@@ -241,6 +244,8 @@ class BidThenActEnv(AECEnv[str, dict[str, NDArray[Any]], int]):
             if self.seed is None:
                 self.seed = int(np.random.SeedSequence().entropy) & 0x7FFFFFFFFFFFFFFF  # type: ignore[arg-type]
             episode = self.episode + 1
+        if not (options is None or isinstance(options, Mapping)):
+            raise TypeError(f"options must be a mapping or None, got {options!r}")
         self.task.reset(self.seed, episode, options)
         self.episode = episode
         self._key = episode_key(self.seed, episode)

@@ -28,7 +28,10 @@ def present_rows(keys, turns, probability, out):
 
 def check_probability(probability: float) -> float:
     """Return the dropout probability as float, or raise ``ValueError``."""
-    value = float(probability)
+    try:
+        value = float(probability)
+    except (TypeError, ValueError):
+        value = -1.0
     if not 0.0 <= value < 1.0:
         raise ValueError(f"dropout must be a probability in [0, 1), got {probability!r}")
     return value

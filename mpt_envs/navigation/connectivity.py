@@ -14,6 +14,7 @@ what lies further apart than `MERGE` is another layer.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_envs.navigation.episodes import EpisodeDataError, find_file, read_json
+from mpt_envs.navigation.episodes import FARTHEST, EpisodeDataError, find_file, read_json
 from mpt_envs.navigation.navmesh import stack_layers
 from mpt_envs.navigation.space import FreeSpace
 
@@ -74,6 +75,13 @@ class Graph:
     nodes: NDArray[np.float64]
     edges: NDArray[np.int64]
 
+    @functools.cached_property
+    def parts(self) -> NDArray[np.int64]:
+        """Of each node the number of the part it is in; no way leads from one to another."""
+        finite = np.isfinite(graph_distances(self))
+        first: NDArray[np.int64] = finite.argmax(axis=1)
+        return first
+
 
 def parse_graph(scan: str, content: Any) -> Graph:
     """A graph from the content of its file.
@@ -90,6 +98,8 @@ def parse_graph(scan: str, content: Any) -> Graph:
     nodes = np.array(list(content["nodes"].values()), np.float64)
     if nodes.ndim != 2 or nodes.shape[1] != 3 or not np.isfinite(nodes).all():
         raise ValueError("its nodes are not finite triples")
+    if np.abs(nodes).max() > FARTHEST:
+        raise ValueError(f"a node is more than {FARTHEST:.0f} m from the origin")
     if np.ptp(nodes, axis=0).max() > 1000:
         raise ValueError("its nodes are more than 1 km apart")
     edges = content["edges"]
@@ -118,7 +128,7 @@ def load_graph(folder: Path, scan: str) -> Graph:
         )
     try:
         return parse_graph(scan, read_json(path))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         if isinstance(error, EpisodeDataError):
             raise
         raise EpisodeDataError(f"{path} is not a connectivity graph: {error}") from error

@@ -24,6 +24,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mpt_envs.files import is_file, is_folder, user_path
 from mpt_envs.navigation.sources import Episode
 from wrappers.errors import MarketError
 from wrappers.rng import STREAM_DOMAIN, hash4
@@ -40,6 +41,15 @@ HOW_TO_GET: Final = (
     "Get R2R_VLNCE_v1-3 (or its _preprocessed form) as the README of jacobkrantz/VLN-CE on GitHub "
     f"describes, unpack it, and pass data=FOLDER or set the environment variable {DATA_VARIABLE}."
 )
+
+FARTHEST: Final = 10_000.0
+"""Coordinates are at most this far from the origin, in metres; scans are some tens wide."""
+
+_LARGEST_RADIUS: Final = 20.0
+"""Metres; R2R's radius of success is 3."""
+
+_LEAST_WAY: Final = 0.5
+"""Metres from start to goal; rewards are shares of that way. R2R's ways have 4 m and more."""
 
 STREAM_CHOICE: Final = np.uint64(STREAM_DOMAIN + 400)
 """Stream of the draw that chooses the episode."""
@@ -127,10 +137,10 @@ def named_folder(
         EpisodeDataError: neither names a folder that exists.
     """
     named = os.environ.get(variable) if value is None else value
-    if not named:
+    if named is None or named == "":
         raise EpisodeDataError(f"{needs} {how_to_get}")
-    path = Path(named).expanduser()
-    if not path.is_dir():
+    path = user_path(keyword if value is not None else variable, named, EpisodeDataError)
+    if not is_folder(path, EpisodeDataError):
         source = f"{keyword}={str(value)!r}" if value is not None else f"{variable}={named!r}"
         raise EpisodeDataError(f"{source} is not a folder. {how_to_get}")
     return path
@@ -154,7 +164,7 @@ def find_file(folder: Path, places: Iterable[str]) -> Path | None:
     for place in places:
         for suffix in (".json.gz", ".json"):
             path = folder / f"{place}{suffix}"
-            if path.is_file():
+            if is_file(path, EpisodeDataError):
                 return path
     return None
 
@@ -177,9 +187,9 @@ def read_json(path: Path) -> Any:
     except (
         EOFError,
         zlib.error,
-        UnicodeDecodeError,
-        json.JSONDecodeError,
+        ValueError,  # of the decoder, of the codec, and of numbers with thousands of digits
         RecursionError,
+        MemoryError,
     ) as error:
         raise EpisodeDataError(
             f"{path} is damaged or not JSON ({type(error).__name__}: {error}); get it again. "
@@ -209,6 +219,22 @@ def _numbers(value: Any, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
         raise ValueError(f"expected finite numbers of shape {shape}, got {str(value)[:80]}")
     array.flags.writeable = False
     return array
+
+
+def _place(value: Any, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
+    """Coordinates in metres; ValueError if some are not in this world."""
+    places = _numbers(value, shape)
+    if np.abs(places).max() > FARTHEST:
+        raise ValueError(f"a place is more than {FARTHEST:.0f} m from the origin")
+    return places
+
+
+def _between(value: Any, low: float, high: float, what: str) -> float:
+    """A number in a range; ValueError otherwise."""
+    number = float(_numbers([value], (1,))[0])
+    if not low <= number <= high:
+        raise ValueError(f"its {what} is {number:g}, not from {low:g} to {high:g} m")
+    return number
 
 
 def heading_of(rotation: NDArray[np.float64]) -> float:
@@ -245,19 +271,22 @@ def _episode(raw: Mapping[str, Any], truth: Mapping[str, Any]) -> R2REpisode:
     actions = np.array(truth["actions"], np.int8)
     if actions.ndim != 1 or not np.isin(actions, (0, 1, 2, 3)).all():
         raise ValueError("its ground truth has an action that is not 0, 1, 2 or 3")
+    start, goal = _place(raw["start_position"], (3,)), _place(goals[0]["position"], (3,))
+    if np.linalg.norm(goal - start) < _LEAST_WAY:
+        raise ValueError(f"its goal is less than {_LEAST_WAY:g} m from its start")
     return R2REpisode(
         episode_id=str(raw["episode_id"]),
         trajectory_id=str(raw["trajectory_id"]),
         scan=scan,
         scene_id=raw["scene_id"],
         instruction=" ".join(instruction.split()),
-        start=_numbers(raw["start_position"], (3,)),
+        start=start,
         heading=heading_of(_numbers(raw["start_rotation"], (4,))),
-        goal=_numbers(goals[0]["position"], (3,)),
-        radius=float(_numbers([goals[0]["radius"]], (1,))[0]),
-        geodesic=float(_numbers([raw["info"]["geodesic_distance"]], (1,))[0]),
-        reference_path=_numbers(raw["reference_path"], (None, 3)),
-        locations=_numbers(truth["locations"], (None, 3)),
+        goal=goal,
+        radius=_between(goals[0]["radius"], 0.1, _LARGEST_RADIUS, "radius of success"),
+        geodesic=_between(raw["info"]["geodesic_distance"], 0.0, FARTHEST, "geodesic_distance"),
+        reference_path=_place(raw["reference_path"], (None, 3)),
+        locations=_place(truth["locations"], (None, 3)),
         actions=actions,
     )
 
@@ -305,6 +334,21 @@ def load_split(data: str | os.PathLike[str] | None, split: str | None) -> tuple[
     return tuple(episodes.values())
 
 
+def scan_names(scans: str | Iterable[str]) -> tuple[str, ...]:
+    """Names of scenes as given by a user: one, or several.
+
+    Raises:
+        TypeError: these are no names.
+    """
+    names = (scans,) if isinstance(scans, str) else scans
+    if not isinstance(names, Iterable):
+        raise TypeError(f"scans must be names of scenes, got {scans!r}")
+    found = tuple(names)
+    if not all(isinstance(name, str) for name in found):
+        raise TypeError(f"scans must be names of scenes, got {found!r}")
+    return found
+
+
 class EpisodeSet:
     """Episodes to play, chosen by a random key, by id, or in order.
 
@@ -326,7 +370,7 @@ class EpisodeSet:
         everything = tuple(episodes)
         known = sorted({episode.scan for episode in everything})
         if scans is not None:
-            wanted = [scans] if isinstance(scans, str) else list(scans)
+            wanted = scan_names(scans)
             for scene in wanted:
                 if scene not in known:
                     raise ValueError(

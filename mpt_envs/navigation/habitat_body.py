@@ -21,6 +21,7 @@ import habitat_sim
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mpt_envs.files import is_file
 from mpt_envs.navigation.episodes import EpisodeDataError, named_folder
 from mpt_envs.navigation.facts import BODY_RADIUS, STEP_ANGLE, STEP_LENGTH
 from mpt_envs.navigation.navmesh import space_of_mesh
@@ -71,7 +72,7 @@ def scene_file(folder: Path, scene_id: str) -> Path:
         raise EpisodeDataError(f"the scene {scene_id!r} leads out of the folder of the scenes")
     for start in range(len(parts)):
         path = folder.joinpath(*parts[start:])
-        if path.is_file():
+        if is_file(path, EpisodeDataError):
             return path
     raise EpisodeDataError(f"{folder} has no scene {scene_id!r}. {SCENES_HOW_TO}")
 

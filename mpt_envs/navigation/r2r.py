@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mpt_envs.files import is_folder, user_path
 from mpt_envs.navigation import connectivity, navmesh
 from mpt_envs.navigation.connectivity import GRAPHS_HOW_TO, Graph, build_space, load_graph
 from mpt_envs.navigation.episodes import (
@@ -27,6 +28,7 @@ from mpt_envs.navigation.episodes import (
     chosen_split,
     data_folder,
     load_split,
+    scan_names,
 )
 from mpt_envs.navigation.sources import Episode, Scene
 
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 FIELD_BYTES: Final = 256 * 2**20
 """Distance fields that a source keeps, in bytes; the least recently used one goes first."""
 
+FARTHEST_FROM_GRAPH: Final = 5.0
+"""Metres from a start or goal to the nearest node of its scan's graph; in R2R it is at most 0.8."""
+
 _GRAPH_FOLDERS: Final = ("graphs", "connectivity", "connectivity_graphs")
 
 
@@ -47,9 +52,12 @@ def graph_folder(data: Path, graphs: str | os.PathLike[str] | None) -> Path:
     Raises:
         EpisodeDataError: there is none.
     """
-    places = [data / n for n in _GRAPH_FOLDERS] if graphs is None else [Path(graphs).expanduser()]
+    if graphs is None:
+        places = [data / name for name in _GRAPH_FOLDERS]
+    else:
+        places = [user_path("graphs", graphs, EpisodeDataError)]
     for place in places:
-        if place.is_dir():
+        if is_folder(place, EpisodeDataError):
             return place
     if graphs is not None:
         raise EpisodeDataError(f"graphs={str(graphs)!r} is not a folder. {GRAPHS_HOW_TO}")
@@ -97,6 +105,8 @@ class R2RSource:
             scan: np.array([p for e in everything if e.scan == scan for p in (e.start, e.goal)])
             for scan in self.episodes.scans
         }
+        for episode in self.episodes.episodes:
+            _check_on_graph(episode, self._graphs[episode.scan], folder)
         self._arguments = (
             str(folder.resolve()),
             split,
@@ -161,6 +171,25 @@ class R2RSource:
         return field
 
 
+def _check_on_graph(episode: R2REpisode, graph: Graph, folder: Path) -> None:
+    """Raise `EpisodeDataError` unless a way along the graph leads from start to goal."""
+    reached = []
+    for name, place in (("start", episode.start), ("goal", episode.goal)):
+        away = np.linalg.norm(graph.nodes - place, axis=1)
+        reached.append(graph.parts[int(away.argmin())])
+        if away.min() > FARTHEST_FROM_GRAPH:
+            raise EpisodeDataError(
+                f"episode {episode.episode_id} in {folder}: its {name} is {away.min():.0f} m from "
+                f"the nearest node of the graph of {episode.scan}; are episodes and graphs of the "
+                "same release?"
+            )
+    if reached[0] != reached[1]:
+        raise EpisodeDataError(
+            f"episode {episode.episode_id} in {folder}: the graph of {episode.scan} joins its "
+            "start and its goal by no way; are episodes and graphs of the same release?"
+        )
+
+
 def _digest(
     episodes: EpisodeSet, graphs: dict[str, Graph], viewpoints: dict[str, NDArray[np.float64]]
 ) -> str:
@@ -198,11 +227,12 @@ def r2r_source(
     graphs: str | os.PathLike[str] | None = None,
 ) -> R2RSource:
     """An `R2RSource`; the same one for the same arguments and unchanged files, within a process."""
-    names = (scans,) if isinstance(scans, str) else None if scans is None else tuple(scans)
+    names = None if scans is None else scan_names(scans)
     folder = data_folder(data)
-    place = None if graphs is None else str(graphs)
-    state = _state_of(folder, *([] if place is None else [Path(place).expanduser()]))
-    return _shared(str(folder), chosen_split(split), names, place, state)
+    place = None if graphs is None else graph_folder(folder, graphs)
+    state = _state_of(folder, *([] if place is None else [place]))
+    named = None if place is None else str(place)
+    return _shared(str(folder), chosen_split(split), names, named, state)
 
 
 @functools.lru_cache(maxsize=8)
@@ -217,7 +247,10 @@ def _state_of(*folders: Path) -> tuple[tuple[str, int, int], ...]:
     found = []
     for folder in folders:
         for path in sorted((*folder.glob("*.json*"), *folder.glob("*/*.json*"))):
-            status = path.stat()
+            try:
+                status = path.stat()
+            except OSError:
+                continue  # a link to nowhere; whoever needs the file says so
             found.append((str(path), status.st_size, status.st_mtime_ns))
     return tuple(found)
 

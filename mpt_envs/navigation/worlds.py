@@ -81,9 +81,15 @@ class World:
     ) -> None:
         space = scene.space
         if space.locate(episode.start) is None:
-            raise TaskError(f"episode {episode.id}: nobody can stand at its start")
+            raise TaskError(
+                f"episode {episode.id} in {scene.id}: nobody can stand at its start; mend its "
+                "data, or leave the scene out (scans=)"
+            )
         if not math.isfinite(space.distance(distances, episode.start)):
-            raise TaskError(f"episode {episode.id}: no way leads from its start to its goal")
+            raise TaskError(
+                f"episode {episode.id} in {scene.id}: no way leads from its start to its goal; "
+                "mend its data, or leave the scene out (scans=)"
+            )
         self.key = key
         self.scene = scene
         self.episode = episode

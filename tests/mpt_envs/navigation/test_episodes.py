@@ -126,6 +126,32 @@ def _rewrite(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], None]
         (_rewrite(lambda e: e.update(reference_path=[])), "episode 7 .* shape"),
         (_rewrite(lambda e: e.update(scene_id="")), "names no scene"),
         (_rewrite(lambda e: e.update(info=None)), "episode 7 .* not as it should be"),
+        *(
+            (_rewrite(lambda e, r=r: e["goals"][0].update(radius=r)), "episode 7 .* as it should")
+            for r in (0, -3, 1e-9, 1e6, 1e308, math.inf, math.nan, 10**400, None, "wide")
+        ),
+        *(
+            (_rewrite(lambda e, d=d: e["info"].update(geodesic_distance=d)), "episode 7 ")
+            for d in (-1.0, 1e9, math.inf, None)
+        ),
+        *(
+            (_rewrite(lambda e, x=x: e.update(start_position=[x, 0, 0])), "from the origin")
+            for x in (1e6, -1e300)
+        ),
+        (_rewrite(lambda e: e["reference_path"][0].__setitem__(2, 1e300)), "from the origin"),
+        (_rewrite(lambda e: e["goals"][0].update(position=[0, -2e4, 0])), "from the origin"),
+        (
+            _rewrite(lambda e: e["goals"][0].update(position=e["start_position"])),
+            "episode 7 .* less than 0.5 m from its start",
+        ),
+        (
+            lambda d: (d / "val_unseen.json.gz").write_text(f'{{"episodes": [{"9" * 5000}]}}'),
+            "damaged or not JSON",
+        ),
+        (
+            lambda d: (d / "val_unseen_gt.json.gz").write_text(f'{{"1": {"9" * 5000}}}'),
+            "damaged or not JSON",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(

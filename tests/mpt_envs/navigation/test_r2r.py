@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -248,6 +249,57 @@ def test_snapshots_stay_with_their_files(house: Path) -> None:
     write_json(house / "val_unseen.json.gz", {"episodes": [episode("1"), episode("9")]})
     with pytest.raises(SnapshotError, match="other episodes"):
         mpt_envs.make_task(R2R, data=house).restore(snapshot)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda e: e.update(start_position=[0, 60, 0]), "its start is .* nearest node"),
+        (lambda e: e.update(start_position=[900, 0, 0]), "its start is .* nearest node"),
+        (lambda e: e["goals"][0].update(position=[0, 0, 40]), "its goal is .* nearest node"),
+        (lambda e: e["goals"][0].update(position=NODES["cellar"]), "by no way"),
+    ],
+)
+def test_no_episode_that_cannot_be_played_comes_up_in_the_middle_of_a_run(
+    tmp_path: Path, change: Callable[[dict[str, Any]], Any], message: str
+) -> None:
+    house = write_house(tmp_path)
+    episodes = [episode(name) for name in ROUTES]
+    change(episodes[2])
+    write_json(house / "val_unseen.json.gz", {"episodes": episodes})
+    with pytest.raises(EpisodeDataError, match=f"episode 7 .*{message}"):
+        mpt_envs.make(R2R, data=house)
+
+
+def test_what_lies_beside_the_files_does_not_matter(tmp_path: Path) -> None:
+    house = write_house(tmp_path)
+    (house / "other.json.gz").symlink_to(tmp_path / "nowhere")
+    (house / "circle.json").symlink_to(house / "circle.json")
+    mpt_envs.make(R2R, data=house).reset(seed=0)
+
+
+@pytest.mark.parametrize("keyword", ["data", "graphs"])
+@pytest.mark.parametrize("value", [5, b"x", ["x"], "~nosuchuser/x", "a\0b", "/no/such/folder", ""])
+def test_what_is_no_folder(house: Path, keyword: str, value: Any) -> None:
+    with pytest.raises(EpisodeDataError, match=f"{keyword}|MPT_R2R_DATA|graphs"):
+        mpt_envs.make(R2R, **({"data": house} | {keyword: value}))
+
+
+def test_a_folder_that_may_not_be_entered(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    for name in ("is_dir", "is_file"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, name, refuse)
+            with pytest.raises(EpisodeDataError, match="check the permissions"):
+                mpt_envs.make(R2R, data=house)
+
+
+@pytest.mark.parametrize("scans", [5, [["house"]], [None], 1.5])
+def test_what_are_no_names_of_scenes(house: Path, scans: Any) -> None:
+    with pytest.raises(TypeError, match="scans must be names of scenes"):
+        mpt_envs.make(R2R, data=house, scans=scans)
 
 
 def test_mistakes_of_a_user_are_explained(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
