@@ -65,7 +65,7 @@ def graph() -> dict[str, Any]:
 
 def episode(id: str, scan: str = "house") -> dict[str, Any]:
     nodes, degrees, text = ROUTES[id]
-    path = [NODES[node] for node in nodes]
+    path = [list(NODES[node]) for node in nodes]
     length = sum(math.dist(a, b) for a, b in itertools.pairwise(path))
     half = math.radians(degrees) / 2
     return {
