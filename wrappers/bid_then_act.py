@@ -234,21 +234,22 @@ class BidThenActEnv(AECEnv[str, dict[str, NDArray[Any]], int]):
         Raises:
             TypeError: a seed that is no integer, or options that are no mapping.
         """
-        if seed is not None:
-            try:
-                self.seed = operator.index(seed)
-            except TypeError:
-                raise TypeError(f"seed must be an int or None, got {seed!r}") from None
-            episode = 0
-        else:
-            if self.seed is None:
-                self.seed = int(np.random.SeedSequence().entropy) & 0x7FFFFFFFFFFFFFFF  # type: ignore[arg-type]
-            episode = self.episode + 1
         if not (options is None or isinstance(options, Mapping)):
             raise TypeError(f"options must be a mapping or None, got {options!r}")
-        self.task.reset(self.seed, episode, options)
+        if seed is not None:
+            try:
+                start, episode = operator.index(seed), 0
+            except TypeError:
+                raise TypeError(f"seed must be an int or None, got {seed!r}") from None
+        elif self.seed is None:
+            start = int(np.random.SeedSequence().entropy) & 0x7FFFFFFFFFFFFFFF  # type: ignore[arg-type]
+            episode = self.episode + 1
+        else:
+            start, episode = self.seed, self.episode + 1
+        self.task.reset(start, episode, options)
+        self.seed = start
         self.episode = episode
-        self._key = episode_key(self.seed, episode)
+        self._key = episode_key(start, episode)
         self.turn = 0
         self.last_auction = None
         self.last_result = None

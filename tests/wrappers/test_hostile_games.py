@@ -330,6 +330,22 @@ def test_malformed_resets(build: Callable[[], VectorGame]) -> None:
     assert content(game) == before
 
 
+@pytest.mark.parametrize("options", [5, "fast", ["a"], b"x", True])
+def test_options_that_are_no_mapping(options: Any) -> None:
+    env = relay()
+    env.reset(seed=4)
+    before = env.snapshot()
+    with pytest.raises(TypeError, match="options must be a mapping"):
+        env.reset(seed=0, options=options)
+    assert env.snapshot() == before
+
+
+def test_worlds_that_do_not_fit_into_memory() -> None:
+    for task in ("crafting/iron-pickaxe-v0", "navigation/floorplan-v0", "research/multihop-v0"):
+        with pytest.raises(MemoryError, match="num_envs=1000000000000 worlds do not fit"):
+            make(task, api="vector", num_envs=10**12)
+
+
 def test_a_turn_budget_below_one_is_refused() -> None:
     for build in (native, lockstep):
         with pytest.raises(ValueError, match="max_turns"):
