@@ -50,7 +50,7 @@ from mpt_envs.research.layout import (
 from mpt_envs.research.pages import WIDTH, clean, domain, fold
 from mpt_envs.research.questions import QuestionSet
 from mpt_envs.research.rules import finish_turn, give_answer, open_document, push
-from mpt_envs.research.scoring import exact_match, normalize_answer
+from mpt_envs.research.scoring import exact_match, normalize_answer, stands_in
 
 #: Lines that a free-form open shows unless told otherwise, and at most.
 FREE_WINDOW: Final = 40
@@ -389,17 +389,9 @@ def grounded(desk: Desk, answer: str) -> bool:
         names = library.arrays["men_name"][first:last].tolist()
         if any(normalize_answer(library.names[name]) == wanted for name in set(names)):
             return True
-        if f" {wanted} " in f" {_normalized(library.corpus.documents[document].text)} ":
+        if stands_in(answer, library.corpus.documents[document].text):
             return True
     return False
-
-
-def _normalized(text: str) -> str:
-    """A whole text normalised as answers are."""
-    parts = (text[i : i + 1000] for i in range(0, len(text), 1000))
-    joined = "".join(parts)
-    pieces = re.split(r"(?<=\s)", joined)
-    return " ".join(filter(None, (normalize_answer(piece) for piece in pieces)))
 
 
 _TOOLS: Final[dict[str, Callable[[Desk, Call], int]]] = {
