@@ -134,11 +134,13 @@ def test_a_page_of_a_megabyte(tmp_path: Path) -> None:
     huge = {"docid": "z", "url": "https://z.example", "title": "Huge", "text": "Ab cd. " * 150_000}
     unbroken = {"docid": "y", "url": "https://y.example", "title": "Wall", "text": "가" * 1_000_000}
     task = small_task(tmp_path, corpus=[*PAGES, huge, unbroken])
+    call(task, 'search("Huge")')
     call(task, 'open("https://z.example")')
     call(task, "find('cd')")
     assert page(task).count("†match") == 50
-    call(task, "open(loc=12000, cursor=0)")
+    call(task, "open(loc=12000, cursor=1)")
     assert "**viewing lines [12000 - 12039]" in page(task)
+    call(task, 'search("Wall")')
     call(task, 'open("https://y.example")')
     assert max(map(len, page(task).splitlines())) < 100
     assert task.observe("finder_0").max() <= 1
