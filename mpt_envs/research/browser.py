@@ -30,6 +30,7 @@ from mpt_envs.research.layout import (
     LINES,
     LOC,
     MAX_HITS,
+    MAX_TEXTS,
     N_ITEMS,
     OPENS,
     OUTCOME_ACTED,
@@ -47,17 +48,18 @@ from mpt_envs.research.layout import (
     TOP,
     WINDOW,
 )
-from mpt_envs.research.pages import WIDTH, clean, domain, fold
+from mpt_envs.research.library import Library
+from mpt_envs.research.pages import WIDTH, domain, fold, one_line
 from mpt_envs.research.questions import QuestionSet
 from mpt_envs.research.rules import finish_turn, give_answer, open_document, push
-from mpt_envs.research.scoring import exact_match, normalize_answer
+from mpt_envs.research.scoring import exact_match, normalize_answer, stands_in
 
 #: Lines that a free-form open shows unless told otherwise, and at most.
 FREE_WINDOW: Final = 40
 MAX_WINDOW: Final = 200
 MAX_QUERY: Final = 2000
-_MAX_STORED: Final = 700  # texts of an episode that are kept
 _CITATION: Final = re.compile(r"【(\d{1,4})†L(\d{1,7})(?:-L?(\d{1,7}))?】")
+_ENDS: Final = r"""[)>\]}.,;:!?"'`*]*(?!\S)"""  # what stands behind an address in a text
 
 Call = dict[str, Any]
 
@@ -126,7 +128,7 @@ def heading(desk: Desk, cursor: int) -> tuple[str, str]:
 
 
 def _short(text: str) -> str:
-    return " ".join(clean(text).split())[:200]
+    return one_line(text)[:200]
 
 
 def page_lines(desk: Desk, cursor: int) -> list[str]:
@@ -151,15 +153,13 @@ def page_lines(desk: Desk, cursor: int) -> list[str]:
 
 def _result_lines(desk: Desk, cursor: int) -> list[str]:
     library = desk.questions.shelf
-    found = library.arrays["results"][int(desk.rows[cursor])]
-    found = found[found >= 0][: _topn(desk, cursor)]
-    if not len(found):
+    found = _found(desk, cursor)
+    if not found:
         return [f"No results for: {_short(query_of(desk, cursor))}"]
     lines = ["# Search Results", ""]
-    for number, index in enumerate(found.tolist()):
+    for number, index in enumerate(found):
         document = library.corpus.documents[index]
-        title = " ".join(clean(document.title).split())
-        lines.append(f"  * 【{number}†{title}†{domain(document.url)}】")
+        lines.append(f"  * 【{number}†{document.title}†{domain(document.url)}】")
         lines += textwrap.wrap(library.snippet(index)[:SNIPPET], WIDTH) or [""]
     return lines
 
@@ -192,7 +192,6 @@ def show(desk: Desk, cursor: int | None = None, *, whole: bool = False) -> str:
     elif kind == PAGE_FIND and not whole:
         last = min(last, WINDOW // HIT_LINES * (HIT_LINES + 2) - 1)
     shown = [f"L{number}: {lines[number]}" for number in range(first, last)]
-    title = " ".join(clean(title).split())
     return "\n".join(
         [
             f"[{cursor}] {title} ({url})",
@@ -231,9 +230,7 @@ def fail(desk: Desk, role: int, message: str) -> None:
     """Note why a call failed, for whoever acts next to read."""
     desk.record[LAST_ROLE] = role
     desk.record[LAST_OUTCOME] = OUTCOME_ERROR
-    if len(desk.texts) < _MAX_STORED:
-        desk.texts.append(message)
-        desk.record[LAST_ERROR] = len(desk.texts)
+    desk.record[LAST_ERROR] = 1 + _keep(desk, message)
 
 
 def _room(desk: Desk) -> None:
@@ -242,11 +239,22 @@ def _room(desk: Desk) -> None:
 
 
 def _keep(desk: Desk, text: str) -> int:
-    """Keep a text of an agent; returns what refers to it."""
-    if len(desk.texts) >= _MAX_STORED:
-        raise _CallError("Too many calls in this episode: answer now.")
-    desk.texts.append(text)
-    return FREE - (len(desk.texts) - 1)
+    """Keep a text of the episode; returns its place.
+
+    The same text is kept once. Where all places are taken, it takes that of a text that nothing
+    refers to any more, such as the message of an earlier turn. There are more places than pages, so
+    there always is one: no query, message or answer is turned away for want of room.
+    """
+    texts = desk.texts
+    if text in texts:
+        return texts.index(text)
+    if len(texts) < MAX_TEXTS:
+        texts.append(text)
+        return len(texts) - 1
+    needed = {FREE - int(ref) for ref in desk.record[REF : REF + int(desk.record[TOP]) + 1]}
+    place = next(place for place in reversed(range(len(texts))) if place not in needed)
+    texts[place] = text
+    return place
 
 
 def _cursor(desk: Desk, call: Call) -> int:
@@ -267,7 +275,7 @@ def _search(desk: Desk, call: Call) -> int:
     query = call["query"][:MAX_QUERY]
     topn = max(1, min(RESULTS, int(call.get("topn", RESULTS))))
     desk.record[SEARCHES] += 1
-    ref = _keep(desk, query)
+    ref = FREE - _keep(desk, query)
     row = desk.questions.shelf.query_row(query)
     top = int(desk.record[TOP])
     push(desk.record, desk.rows, desk.questions.tables, PAGE_SEARCH, ref, 0, topn, top, -1, row)
@@ -279,11 +287,9 @@ def _open(desk: Desk, call: Call) -> int:
     target, loc = call.get("id", -1), int(call.get("loc", -1))
     lines = int(call.get("num_lines", -1))
     lines = FREE_WINDOW if lines <= 0 else min(lines, MAX_WINDOW)
-    record, library = desk.record, desk.questions.shelf
+    record = desk.record
     if isinstance(target, str):
-        document = library.corpus.by_url.get(target, -1)
-        if document < 0:
-            raise _CallError(f"No page has the address {_short(target)!r}.")
+        document = _addressed(desk, one_line(target))
         return _open_at(desk, document, loc, lines, int(record[TOP]))
     cursor = _cursor(desk, call)
     kind = int(record[KIND + cursor])
@@ -297,16 +303,51 @@ def _open(desk: Desk, call: Call) -> int:
     return _open_at(desk, document, line if loc < 0 else loc, lines, cursor)
 
 
+def _addressed(desk: Desk, url: str) -> int:
+    """The document at an address that a page of this episode shows.
+
+    A guessed address opens nothing, as it would make the Searcher superfluous; nor is it told
+    whether there is such a page.
+    """
+    record, library = desk.record, desk.questions.shelf
+    document = library.corpus.by_url.get(url, -1)
+    for page in range(int(record[TOP]) + 1):
+        if record[KIND + page] == PAGE_SEARCH:
+            shown = document >= 0 and document in _found(desk, page)
+        else:
+            here = _document_of(desk, page)
+            shown = document == here or url in library.urls(here)
+            shown = shown or (document >= 0 and _written(library, here, url))
+        if shown and document < 0:
+            raise _CallError(f"{_short(url)!r} leads out of the corpus.")
+        if shown:
+            return document
+    raise _CallError(
+        f"No page so far shows the address {_short(url)!r}: open a result or a link by its id."
+    )
+
+
+def _written(library: Library, document: int, url: str) -> bool:
+    """Whether an address stands in the text of a page, not as a link."""
+    text = library.corpus.documents[document].text
+    return url in text and re.search(rf"(?<!\w){re.escape(url)}{_ENDS}", text) is not None
+
+
+def _found(desk: Desk, cursor: int) -> list[int]:
+    """The documents on a list of results."""
+    found = desk.questions.shelf.arrays["results"][int(desk.rows[cursor])]
+    return found[found >= 0][: _topn(desk, cursor)].tolist()
+
+
 def _follow(desk: Desk, cursor: int, number: int) -> tuple[int, int]:
     """The document that link ``number`` of a page leads to, and the line to begin with."""
     record, library = desk.record, desk.questions.shelf
     kind = int(record[KIND + cursor])
     if kind == PAGE_SEARCH:
-        found = library.arrays["results"][int(desk.rows[cursor])][: _topn(desk, cursor)]
-        found = found[found >= 0]
+        found = _found(desk, cursor)
         if number >= len(found):
             raise _CallError(f"Page {cursor} has no link {number}.")
-        return int(found[number]), 0
+        return found[number], 0
     document = _document_of(desk, cursor)
     if kind == PAGE_FIND:
         hits = library.hit_lines(document, pattern_of(desk, cursor))[:MAX_HITS]
@@ -351,7 +392,7 @@ def _find(desk: Desk, call: Call) -> int:
         ref = known.index(pattern.lower())
         row = int(desk.questions.arrays["q_pattern_rows"][record[QUESTION], ref])
     else:
-        ref, row = _keep(desk, pattern), library.pattern_row(pattern)
+        ref, row = FREE - _keep(desk, pattern), library.pattern_row(pattern)
     push(record, desk.rows, desk.questions.tables, PAGE_FIND, ref, 0, 0, cursor, -1, row)
     return 0
 
@@ -359,7 +400,7 @@ def _find(desk: Desk, call: Call) -> int:
 def _answer(desk: Desk, call: Call) -> int:
     record = desk.record
     cited = _CITATION.search(call["answer"] + " " + str(call.get("citations", "")))
-    answer = " ".join(_CITATION.sub(" ", call["answer"]).split())[:MAX_QUERY]
+    answer = one_line(_CITATION.sub(" ", call["answer"]))[:MAX_QUERY]
     if not answer:
         raise _CallError("The answer is empty.")
     cursor, line = -1, -1
@@ -369,7 +410,7 @@ def _answer(desk: Desk, call: Call) -> int:
             cursor = int(record[PARENT + cursor])
     question = desk.questions.questions[int(record[QUESTION])]
     right = exact_match(answer, question.answers)
-    ref = _keep(desk, answer)
+    ref = FREE - _keep(desk, answer)
     return int(give_answer(record, ref, cursor, line, right, right and grounded(desk, answer)))
 
 
@@ -389,17 +430,9 @@ def grounded(desk: Desk, answer: str) -> bool:
         names = library.arrays["men_name"][first:last].tolist()
         if any(normalize_answer(library.names[name]) == wanted for name in set(names)):
             return True
-        if f" {wanted} " in f" {_normalized(library.corpus.documents[document].text)} ":
+        if stands_in(answer, library.corpus.documents[document].text):
             return True
     return False
-
-
-def _normalized(text: str) -> str:
-    """A whole text normalised as answers are."""
-    parts = (text[i : i + 1000] for i in range(0, len(text), 1000))
-    joined = "".join(parts)
-    pieces = re.split(r"(?<=\s)", joined)
-    return " ".join(filter(None, (normalize_answer(piece) for piece in pieces)))
 
 
 _TOOLS: Final[dict[str, Callable[[Desk, Call], int]]] = {

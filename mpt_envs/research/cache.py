@@ -1,9 +1,9 @@
 """Files that can be made again: arrays and texts on disk, shared by all processes of a user.
 
-The folder is ``MPT_CACHE_DIR``, else the user's cache folder. A file is written beside its place
-and moved there in one step, so that a reader sees all of it or none; it carries a digest of its
-content, and one that does not match is as good as missing. Where nothing can be written, everything
-works, only slower.
+The folder is ``MPT_CACHE_DIR`` (where ``~`` is the home folder), else the user's cache folder. A
+file is written beside its place and moved there in one step, so that a reader sees all of it or
+none; it carries a digest of its content, and one that does not match is as good as missing. Where
+nothing can be written, everything works, only slower.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def folder() -> Path:
     """Where the files lie; not necessarily there yet."""
     named = os.environ.get("MPT_CACHE_DIR")
     if named:
-        return Path(named)
+        return Path(named).expanduser()
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":

@@ -237,6 +237,18 @@ def _checked(tool: str, given: dict[str, Any]) -> Call | str:
     return call
 
 
+def is_call(role: int, value: Any) -> bool:
+    """Whether a value, such as one from a snapshot, is a call of a role as `read` returns it."""
+    if not isinstance(value, dict):
+        return False
+    given = dict(value)
+    tool = given.pop("tool", None)
+    if not isinstance(tool, str) or tool not in TOOLS or TOOLS[tool][0] != role:
+        return False
+    # True == 1 and 5 == 5.0, but neither gets through the check.
+    return _checked(tool, given) == value
+
+
 def _listed(desk: Desk, role: int, call: Call) -> int | None:
     """The listed action that does what a call says; None: there is none."""
     record = desk.record
@@ -292,4 +304,4 @@ def _listed_open(desk: Desk, call: Call, count: int) -> int | None:
     return None
 
 
-__all__ = ["TOOLS", "query_of", "read", "read_call"]
+__all__ = ["TOOLS", "is_call", "query_of", "read", "read_call"]

@@ -3,18 +3,25 @@
 The format is OpenResearcher's: documents with ``docid``, ``url`` and ``text``, whose text may open
 with a block ``---`` / ``title: ...`` / ``---`` (a field ``title`` is taken, too); questions with
 ``qid``, ``question`` and ``answer``. Ours may have further fields: ``answers`` (a list of accepted
-answers) and ``supporting_titles`` (the evidence, in order if it is known). Files are JSON lines, or
-parquet where pyarrow is installed.
+answers) and ``supporting_titles`` (the evidence), or HotpotQA's ``supporting_facts``. Files are
+JSON lines, or parquet where pyarrow is installed.
+
+Titles and addresses stand in prompts, on lines of their own: they are cleaned when they are read,
+so that none can pass for a line of a page or steer a terminal. Texts are when pages are laid out.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from mpt_envs.research.layout import MAX_HOPS
+from mpt_envs.research.pages import one_line
+from mpt_envs.research.scoring import normalize_answer
 from wrappers.errors import MissingCapabilityError
 
 #: A document longer than this, in characters, is cut: no page needs more.
@@ -103,40 +110,78 @@ class Corpus:
         return len(self.documents)
 
 
-def read_corpus(path: str | Path) -> Corpus:
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """The path of a file that a user named; ``~`` is the home folder.
+
+    Raises:
+        CorpusError: it is no path, or names the home of a user that there is not.
+    """
+    given: Any = path
+    named = os.fspath(given) if isinstance(given, os.PathLike) else given
+    if not isinstance(named, str):
+        raise CorpusError(
+            f"expected the path of a .jsonl or .parquet file, as text or pathlib.Path, got {path!r}"
+        )
+    try:
+        return Path(named).expanduser()
+    except RuntimeError as error:
+        raise CorpusError(f"{named} cannot be found: {error}; write the whole path") from error
+
+
+def read_corpus(path: str | os.PathLike[str]) -> Corpus:
     """Read a corpus from a JSON-lines or parquet file.
 
     Raises:
-        CorpusError: the file is missing or malformed.
+        CorpusError: the file is missing, cannot be read, or is malformed.
         MissingCapabilityError: it is parquet and pyarrow is not installed.
     """
-    path = Path(path)
-    return Corpus((_document(row, where) for where, row in _rows(path)), str(path))
+    path = as_path(path)
+    documents: list[Document] = []
+    docids: dict[str, str] = {}
+    urls: dict[str, str] = {}
+    for where, row in _rows(path):
+        document = _document(row, where)
+        _unique(docids, "docid", document.docid, where)
+        _unique(urls, "url", document.url, where)
+        documents.append(document)
+    return Corpus(documents, str(path))
 
 
-def read_questions(path: str | Path, corpus: Corpus) -> tuple[Question, ...]:
+def read_questions(path: str | os.PathLike[str], corpus: Corpus) -> tuple[Question, ...]:
     """Read questions about a corpus from a JSON-lines or parquet file; errors as `read_corpus`.
 
     Supporting titles that the corpus does not have are left out of the evidence.
     """
-    path = Path(path)
-    questions = tuple(_question(row, where, corpus) for where, row in _rows(path))
+    path = as_path(path)
+    questions: list[Question] = []
+    qids: dict[str, str] = {}
+    for where, row in _rows(path):
+        question = _question(row, where, corpus)
+        _unique(qids, "qid", question.qid, where)
+        questions.append(question)
     if not questions:
         raise CorpusError(f"{path} holds no questions; give at least one")
-    seen: set[str] = set()
-    for question in questions:
-        if question.qid in seen:
-            raise CorpusError(f"{path} has the qid {question.qid!r} twice; make qids unique")
-        seen.add(question.qid)
-    return questions
+    return tuple(questions)
+
+
+def _unique(seen: dict[str, str], name: str, value: str, where: str) -> None:
+    """Raise if an earlier row has the same value."""
+    if value in seen:
+        raise CorpusError(
+            f"{where}: the {name} {value!r} stands twice, first at {seen[value]}; make {name}s "
+            "unique"
+        )
+    seen[value] = where
 
 
 def _document(row: Mapping[str, Any], where: str) -> Document:
-    docid, url = _field(row, "docid", where), str(row.get("url") or "")
-    text = _field(row, "text", where, empty=True)
-    title, text = _split_title(text)
-    title = str(row.get("title") or "") or title or _title_of(url) or docid
-    return Document(docid, url or f"https://corpus.invalid/{docid}", title, text[:MAX_TEXT])
+    docid = one_line(_field(row, "docid", where))
+    url = one_line(_field(row, "url", where, needed=False))
+    title, text = _split_title(_field(row, "text", where, empty=True))
+    given = _field(row, "title", where, needed=False)
+    titles = (one_line(title) for title in (given, title, _title_of(url), docid))
+    address = url or f"https://corpus.invalid/{docid}"
+    return Document(docid, address, next(filter(None, titles)), text[:MAX_TEXT])
 
 
 def _title_of(url: str) -> str:
@@ -158,48 +203,112 @@ def _split_title(text: str) -> tuple[str, str]:
 
 
 def _question(row: Mapping[str, Any], where: str, corpus: Corpus) -> Question:
-    qid, text = _field(row, "qid", where), _field(row, "question", where)
-    given = row.get("answers")
-    answers = [row.get("answer")] if given is None else [row.get("answer"), *_list(given, where)]
-    accepted = tuple(dict.fromkeys(str(a) for a in answers if a is not None and str(a).strip()))
-    if not accepted:
+    qid, text = one_line(_field(row, "qid", where)), _field(row, "question", where)
+    usual = _field(row, "answer", where, needed=False)
+    others = _list(row, "answers", where)
+    answers = [usual] if usual.strip() else []
+    answers += [_text(other, "'answers'", where) for other in others]
+    if not answers:
         raise CorpusError(
             f"{where}: the question {qid!r} has no answer; give it one in 'answer' or leave it out"
         )
-    titles = _list(row.get("supporting_titles") or [], where)
+    for answer in answers:
+        if not normalize_answer(answer):
+            raise CorpusError(
+                f"{where}: nothing can equal the answer {answer!r} of the question {qid!r}, for "
+                "punctuation does not count; give answers with a letter or a digit"
+            )
+    titles = _titles(row, "supporting_titles", where) or _titles(row, "supporting_facts", where)
     evidence = [
-        corpus.documents[corpus.by_title[t]].docid
-        for t in dict.fromkeys(map(str, titles))
-        if t in corpus.by_title
+        corpus.documents[corpus.by_title[title]].docid
+        for title in dict.fromkeys(titles)
+        if title in corpus.by_title
     ]
-    return Question(qid, text, accepted, tuple(evidence))
-
-
-def _list(value: Any, where: str) -> list[Any]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise CorpusError(f"{where}: expected a list, got {value!r}")
-    return list(value)
-
-
-def _field(row: Mapping[str, Any], name: str, where: str, empty: bool = False) -> str:
-    value = row.get(name)
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
+    if len(evidence) > MAX_HOPS:
         raise CorpusError(
-            f"{where}: the field {name!r} is missing or no text; it has: {', '.join(row) or '-'}"
+            f"{where}: the question {qid!r} has {len(evidence)} pages of evidence; give at most "
+            f"{MAX_HOPS}"
         )
-    text = str(value)
-    if not text.strip() and not empty:
+    return Question(qid, text, tuple(dict.fromkeys(answers)), tuple(evidence))
+
+
+def _titles(row: Mapping[str, Any], name: str, where: str) -> list[str]:
+    """Titles of the evidence: a list of titles, or what HotpotQA has.
+
+    That is a list of pairs of a title and the number of a sentence, and in its parquet files an
+    object with a list of titles and one of numbers.
+    """
+    if isinstance(row.get(name), dict):
+        row, name = row[name], "title"
+        if row.get(name) is None:
+            raise CorpusError(f"{where}: the evidence is an object without a list 'title'")
+    titles = []
+    for entry in _list(row, name, where):
+        pair = isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], int)
+        titles.append(one_line(_text(entry[0] if pair else entry, repr(name), where)))
+    return titles
+
+
+def _list(row: Mapping[str, Any], name: str, where: str) -> list[Any]:
+    value = row.get(name)
+    if value is not None and not isinstance(value, list):
+        raise CorpusError(f"{where}: expected a list in {name!r}, got {_shown(value)}")
+    return value or []
+
+
+def _field(
+    row: Mapping[str, Any], name: str, where: str, empty: bool = False, needed: bool = True
+) -> str:
+    """The text of a field; "" where it is not ``needed`` and missing.
+
+    Args:
+        empty: whether a field that is needed may be blank.
+    """
+    value = row.get(name)
+    if value is None and not needed:
+        return ""
+    if value is None:
+        raise CorpusError(
+            f"{where}: the field {name!r} is missing; it has: {', '.join(row) or '-'}"
+        )
+    text = _text(value, f"the field {name!r}", where)
+    if needed and not empty and not one_line(text):
         raise CorpusError(f"{where}: the field {name!r} is empty")
     return text
 
 
+def _text(value: Any, what: str, where: str) -> str:
+    """A text, or a whole number as its text: what else there is has no one way to be written."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise CorpusError(
+            f"{where}: expected text (or a whole number) in {what}, got {_shown(value)}"
+        )
+    return str(value)
+
+
+def _shown(value: Any) -> str:
+    """A value of the wrong type, in a message: it may be of any size."""
+    scalar = value is None or isinstance(value, (bool, int, float, str))
+    return ascii(value)[:80] if scalar else f"a value of the type {type(value).__name__}"
+
+
 def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Rows of a file, each with where it stands, for messages."""
-    if not path.is_file():
+    try:
+        there = path.is_file()
+        if there and path.suffix != ".parquet":
+            yield from _json_lines(path)
+    except OSError as error:
+        raise CorpusError(
+            f"{path} cannot be read ({error}); give a .jsonl or .parquet file that may be read"
+        ) from error
+    if not there:
         raise CorpusError(f"there is no file {path}; give the path of a .jsonl or .parquet file")
     if path.suffix == ".parquet":
         yield from _parquet(path)
-        return
+
+
+def _json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():

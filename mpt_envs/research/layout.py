@@ -27,6 +27,8 @@ MAX_HOPS: Final = 4
 MAX_HITS: Final = 50
 HIT_LINES: Final = 4
 STACK: Final = 200
+#: Texts that a free-form episode keeps at most: one for each page, and more for messages.
+MAX_TEXTS: Final = 4 * STACK
 
 # -- actions ---------------------------------------------------------------------------------
 WAIT: Final = 0

@@ -20,7 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpt_envs.research import cache
-from mpt_envs.research.corpus import Corpus, CorpusError, Document, read_corpus, read_questions
+from mpt_envs.research.corpus import (
+    Corpus,
+    CorpusError,
+    Document,
+    as_path,
+    read_corpus,
+    read_questions,
+)
 from mpt_envs.research.dice import Dice
 from mpt_envs.research.encyclopedia import SIZES, Encyclopedia
 from mpt_envs.research.expert import decide
@@ -193,9 +200,17 @@ def from_files(corpus: str | Path, questions: str | Path) -> Source:
     Raises:
         CorpusError, MissingCapabilityError: see `corpus`.
     """
-    paths = [Path(corpus), Path(questions)]
-    stamps = tuple((p.stat().st_mtime_ns, p.stat().st_size) for p in paths if p.is_file())
-    return _from_files(str(paths[0]), str(paths[1]), stamps)
+    paths = [as_path(corpus), as_path(questions)]
+    return _from_files(str(paths[0]), str(paths[1]), tuple(map(_stamp, paths)))
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What tells whether a file has changed; None where that cannot be told, which reading says."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size
 
 
 def source(corpus: str | Path | None, questions: str | Path | None) -> Source:

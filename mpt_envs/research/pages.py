@@ -73,6 +73,11 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
+def one_line(text: str) -> str:
+    """Text on one line: `clean`, with single spaces."""
+    return " ".join(clean(text).split())
+
+
 def domain(url: str) -> str:
     """The host of an address, "" if it has none."""
     try:

@@ -33,7 +33,6 @@ from mpt_envs.research.tables import Tables
 
 QUESTION_TOKENS: Final = 48
 NAME_TOKENS: Final = 12
-GOLD: Final = 8
 #: Flags: Korean; asks for a number; how many patterns stand on the side of relations; for each name
 #: whether it is what an "of" refers to.
 FLAGS: Final = 3 + NAMES
@@ -162,6 +161,9 @@ class QuestionSet:
         chains: for generated questions, by qid: the word to find and the name of the object on
             the page of each hop.
 
+    Raises:
+        CorpusError: there are no questions, or one has more than MAX_HOPS pages of evidence.
+
     Attributes:
         digest: of the corpus and all questions, 16 bytes.
     """
@@ -181,6 +183,11 @@ class QuestionSet:
         self.chains = chains or {}
         hasher = hashlib.blake2b(library.corpus.digest.encode(), digest_size=16)
         for question in self.questions:
+            if len(question.evidence) > MAX_HOPS:
+                raise CorpusError(
+                    f"the question {question.qid!r} has {len(question.evidence)} pages of "
+                    f"evidence; give at most {MAX_HOPS}"
+                )
             hasher.update(repr(question).encode("utf-8", "surrogatepass"))
         self.digest = hasher.digest()
         n = len(self.questions)
@@ -196,11 +203,14 @@ class QuestionSet:
             "q_evidence": np.full((n, MAX_HOPS), -1, np.int32),
             "q_value": np.zeros((n, MAX_HOPS), np.int32),
             "q_hops": np.zeros(n, np.int32),
-            "q_gold": np.full((n, GOLD), -1, np.int32),
+            "q_gold_start": np.zeros(n + 1, np.int32),
             "q_start": np.full(n, -1, np.int32),
             "q_slot": np.full((n, MAX_HOPS), -1, np.int32),
             "q_target": np.full((n, MAX_HOPS), -1, np.int32),
         }
+        # Questions accept one answer or a hundred: a row of its own length for each.
+        np.cumsum([len(q.answers) for q in self.questions], out=self.arrays["q_gold_start"][1:])
+        self.arrays["q_gold"] = np.full(int(self.arrays["q_gold_start"][-1]), -1, np.int32)
         self._ready: list[Candidates | None] = [None] * n
         self._tables: Tables | None = None
         self._version = -1
@@ -257,15 +267,12 @@ class QuestionSet:
             numbers = library.tokens(name, NAME_TOKENS)
             a["q_name_id"][index, k] = library.number_of.get(name, -1)
             a["q_name_tok"][index, k, : len(numbers)] = numbers
-        gold = sorted(
-            {
-                library.folds[folded]
-                for folded in map(normalize_answer, question.answers)
-                if folded in library.folds
-            }
-        )[:GOLD]
-        a["q_gold"][index, : len(gold)] = gold
-        evidence = [library.corpus.by_docid[d] for d in question.evidence[:MAX_HOPS]]
+        # As `exact_match` has it: an answer without a letter or digit equals nothing.
+        folds = (folded for folded in map(normalize_answer, question.answers) if folded)
+        gold = [library.folds[folded] for folded in folds if folded in library.folds]
+        start = int(a["q_gold_start"][index])
+        a["q_gold"][start : start + len(gold)] = gold
+        evidence = [library.corpus.by_docid[d] for d in question.evidence]
         a["q_evidence"][index, : len(evidence)] = evidence
         a["q_hops"][index] = len(evidence)
         values = [PAGE_REWARD * (k + 1) for k in range(len(evidence))]

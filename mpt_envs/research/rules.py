@@ -493,8 +493,8 @@ def _find_or_answer(s, rows, t, action):
     name = s[ITEM_NAME + item]
     fold = t.name_fold[name]
     right = False
-    for k in range(t.q_gold.shape[1]):
-        right = right or t.q_gold[s[QUESTION], k] == fold
+    for k in range(t.q_gold_start[s[QUESTION]], t.q_gold_start[s[QUESTION] + 1]):
+        right = right or t.q_gold[k] == fold
     # The page is open and shows the name, so an answer from here is grounded.
     return give_answer(s, name, _page_below(s), t.men_line[mention], right, True)
 

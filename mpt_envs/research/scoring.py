@@ -1,7 +1,8 @@
 """How an answer is judged: normalised exact match and token F1, as SQuAD defines them, in Unicode.
 
 Normalising: NFKC, case folding, no punctuation, no English articles, single spaces (Rajpurkar et
-al., 2016, with Unicode's idea of punctuation instead of ASCII's).
+al., 2016, with Unicode's idea of punctuation instead of ASCII's). Of an answer that is nothing but
+articles ("A", "The The") they stay: it could not be told from any other otherwise.
 """
 
 from __future__ import annotations
@@ -21,10 +22,28 @@ MAX_ANSWER: Final = 2000  # characters that are read
 
 @lru_cache(maxsize=200_000)
 def normalize_answer(text: str) -> str:
-    """An answer as it is compared."""
-    folded = unicodedata.normalize("NFKC", text[:MAX_ANSWER]).casefold()
+    """An answer as it is compared; "" if it holds neither a letter nor a digit."""
+    words = _words(text[:MAX_ANSWER])
+    return _without_articles(words) or words
+
+
+def stands_in(answer: str, text: str) -> bool:
+    """Whether an answer stands in a text, both normalised, as whole words; an empty one never."""
+    wanted, words = normalize_answer(answer), _words(text)
+    if _without_articles(wanted):
+        words = _without_articles(words)
+    return bool(wanted) and f" {wanted} " in f" {words} "
+
+
+def _words(text: str) -> str:
+    """The words of a text: folded, without punctuation, with single spaces."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
     kept = "".join(" " if unicodedata.category(c)[0] in "PZCS" else c for c in folded)
-    return " ".join(_ARTICLES.sub(" ", kept).split())
+    return " ".join(kept.split())
+
+
+def _without_articles(words: str) -> str:
+    return " ".join(_ARTICLES.sub(" ", words).split())
 
 
 def exact_match(answer: str, accepted: Iterable[str]) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpt_envs.research.calls import is_call
 from mpt_envs.research.layout import (
     ANSWER_CURSOR,
     ANSWER_LINE,
@@ -32,6 +33,7 @@ from mpt_envs.research.layout import (
     LINES,
     LOC,
     MAX_HOPS,
+    MAX_TEXTS,
     N_SCALARS,
     NO_ANSWER,
     OPENS,
@@ -44,6 +46,7 @@ from mpt_envs.research.layout import (
     QUESTION,
     RECORD_INTS,
     REF,
+    ROLES,
     SCORE,
     SEARCHES,
     STACK,
@@ -58,7 +61,6 @@ from wrappers.task import Snapshot
 
 _DIGEST: Final = 16
 _HEAD: Final = _DIGEST + 4 * RECORD_INTS
-_MAX_TEXTS: Final = 4 * STACK
 
 
 class State(NamedTuple):
@@ -139,17 +141,23 @@ def _load(data: bytes) -> tuple[list[str], list[Any]]:
         texts, pending = json.loads(data)
         good = (
             isinstance(texts, list)
-            and all(isinstance(text, str) for text in texts)
-            and len(texts) <= _MAX_TEXTS
+            and all(isinstance(text, str) and _encodable(text) for text in texts)
+            and len(texts) <= MAX_TEXTS
             and isinstance(pending, list)
-            and len(pending) == 3
+            and len(pending) == len(ROLES)
+            and all(call is None or is_call(role, call) for role, call in enumerate(pending))
             and _dump(texts, pending) == data
         )
     except (ValueError, TypeError, RecursionError):
         good = False
     if not good:
-        raise _damaged("its texts")
+        raise _damaged("its texts and calls")
     return texts, pending
+
+
+def _encodable(text: str) -> bool:
+    """Whether a text can be printed: `calls` lets no other through."""
+    return text.encode("utf-8", "replace").decode("utf-8") == text
 
 
 def _damaged(what: str) -> SnapshotError:

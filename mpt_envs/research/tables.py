@@ -23,7 +23,8 @@ class Tables(NamedTuple):
         q_name_tok: (questions, NAMES, NAME_TOKENS) tokens of each name, -1 at the end.
         q_evidence, q_value: (questions, MAX_HOPS) documents, -1 for none, and their rewards.
         q_hops: (questions,) pages of evidence.
-        q_gold: (questions, GOLD) names' folds that are right answers, -1 for none.
+        q_gold_start: (questions + 1,) where the answers of a question begin in ``q_gold``.
+        q_gold: (answers,) names' folds that are right answers, -1 for one that no page names.
         q_start: (questions,) the name to search first, -1: unknown. Only the expert reads these:
         q_slot: (questions, MAX_HOPS) pattern that finds the fact on the page of a hop, -1: none.
         q_target: (questions, MAX_HOPS) mention of the fact's object, -1: unknown.
@@ -60,6 +61,7 @@ class Tables(NamedTuple):
     q_evidence: Ints
     q_value: Ints
     q_hops: Ints
+    q_gold_start: Ints
     q_gold: Ints
     q_start: Ints
     q_slot: Ints

@@ -56,7 +56,7 @@ from mpt_envs.research.layout import (
     TURN,
 )
 from mpt_envs.research.metrics import answer_text
-from mpt_envs.research.pages import clean
+from mpt_envs.research.pages import one_line
 from wrappers.task import Phase
 
 _LOG: Final = 8  # pages of the log that are shown
@@ -148,7 +148,7 @@ def prompt(desk: Desk, role: int, phase: Phase, free_form: bool) -> str:
 def question_of(desk: Desk) -> str:
     """The question on one line."""
     text = desk.questions.questions[int(desk.record[QUESTION])].question
-    return " ".join(clean(text).split())
+    return one_line(text)
 
 
 def _over(desk: Desk) -> str:
@@ -180,14 +180,14 @@ def event(desk: Desk, cursor: int) -> str:
     kind, ref = int(record[KIND + cursor]), int(record[REF + cursor])
     if kind == PAGE_SEARCH:
         found = int((library.arrays["results"][int(desk.rows[cursor])] >= 0).sum())
-        query = " ".join(clean(query_of(desk, cursor)).split())[:120]
+        query = one_line(query_of(desk, cursor))[:120]
         return f'searched "{query}": {found} result{"" if found == 1 else "s"}'
     if kind == PAGE_DOCUMENT:
         loc = int(record[LOC + cursor])
         where = f" from line {loc}" if loc else ""
         return f"opened {library.corpus.documents[ref].title}{where}"
     document = int(record[REF + int(record[PARENT + cursor])])
-    pattern = " ".join(clean(pattern_of(desk, cursor)).split())[:80]
+    pattern = one_line(pattern_of(desk, cursor))[:80]
     hits = len(library.hit_lines(document, pattern_of(desk, cursor)))
     title = library.corpus.documents[document].title
     return f'looked for "{pattern}" in {title}: {hits} match{"" if hits == 1 else "es"}'

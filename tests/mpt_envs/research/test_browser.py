@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from mpt_envs.research.browser import pattern_of, query_of
 from mpt_envs.research.layout import DONE, DONE_RIGHT, DONE_WRONG
+from mpt_envs.research.metrics import answer_text
 from mpt_envs.research.task import ResearchTask
-from tests.mpt_envs.research.small import SITE, call, page, small_task
-from wrappers.task import ParseError
+from tests.mpt_envs.research.small import PAGES, SITE, call, page, small_task
+from wrappers.task import ParseError, Snapshot
 
 
 @pytest.fixture
@@ -53,6 +55,7 @@ def test_the_text_of_the_tools(task: ResearchTask) -> None:
 
 
 def test_scrolling_and_addresses(task: ResearchTask) -> None:
+    call(task, 'search("Ada Velmar")')
     call(task, f'open("{SITE}/ada")')
     last = int(page(task).partition("] of ")[2].partition("*")[0])
     assert last > 20
@@ -71,7 +74,7 @@ def test_scrolling_and_addresses(task: ResearchTask) -> None:
     [
         ([], "open(id=0)", "No page is open yet"),
         ([], "find('x')", "No page is open yet"),
-        ([], 'open("https://nowhere.example")', "No page has the address"),
+        ([], 'open("https://nowhere.example")', "No page so far shows the address"),
         (['search("Ada")'], "open(id=99)", "no link 99"),
         (['search("Ada")'], "open(loc=3)", "shown as a whole"),
         (['search("Ada")'], "find('x')", "works on a document"),
@@ -79,7 +82,12 @@ def test_scrolling_and_addresses(task: ResearchTask) -> None:
         (['search("Ada")'], "open(id=0, cursor=-5)", "no page with cursor -5"),
         (['search("Ada")', "open(id=0)"], "open(loc=2000000000)", "beyond the end"),
         (['search("Ada")', "open(id=0)"], "open(id=12345)", "no link 12345"),
-        ([f'open("{SITE}/long")'], "open(id=0)", "leads out of the corpus"),
+        (['search("Long")', "open(id=0)"], "open(id=0)", "leads out of the corpus"),
+        (
+            ['search("Long")', "open(id=0)"],
+            'open("https://else.example/x")',
+            "leads out of the corpus",
+        ),
         (['search("Ada")', "open(id=0)", "find('zz')"], "open(id=0)", "no match 0"),
     ],
 )
@@ -111,13 +119,89 @@ def test_patterns_are_plain_text(task: ResearchTask, pattern: str) -> None:
 
 
 def test_odd_pages(task: ResearchTask) -> None:
+    call(task, 'search("Nothing")')
     call(task, f'open("{SITE}/empty")')
     assert "(this page is empty)" in page(task)
+    call(task, 'search("Long")')
     call(task, f'open("{SITE}/long")')
     shown = page(task)
     assert shown.isprintable() or all(c.isprintable() or c == "\n" for c in shown)
     assert max(map(len, shown.splitlines())) < 120
     shown.encode()
+
+
+@pytest.mark.parametrize("address", [row["url"] for row in PAGES])
+def test_an_address_opens_only_when_it_was_shown(task: ResearchTask, address: str) -> None:
+    """By a result, a link or the text of a page: else nobody would need the Searcher."""
+    there = f"open({address!r})"
+    for unseen in (there, "open('https://nowhere.example')"):
+        assert call(task, unseen) == 0
+        assert "No page so far shows the address" in page(task)
+    call(task, 'search("Ada Velmar", topn=1)')
+    if address != f"{SITE}/ada":
+        assert call(task, there) == 0
+        assert "No page so far shows the address" in page(task)
+    title = {row["url"]: row.get("title", "Bo Tann") for row in PAGES}[address]
+    call(task, f"search({title!r})")
+    call(task, there)
+    assert f"({address})" in page(task)
+
+
+def test_addresses_of_links_and_in_the_text_of_pages_were_shown(tmp_path: Path) -> None:
+    text = (
+        f"See <{SITE}/a_(b)>, or {SITE}/c_(d). Not {SITE}/eff, but "
+        f"[this]({SITE}/g) and [that]({SITE}/h_(i))."
+    )
+    shown, hidden = ("a_(b)", "c_(d)", "g"), ("e", "ef", "c_", "z")
+    pages = [{"docid": "start", "url": f"{SITE}/start", "title": "Start", "text": text}]
+    pages += [
+        {"docid": end, "url": f"{SITE}/{end}", "title": f"Page {n}", "text": "Nothing."}
+        for n, end in enumerate((*shown, *hidden))
+    ]
+    rows = [{"qid": "1", "question": "Where is Start?", "answer": "Nothing"}]
+    task = small_task(tmp_path, corpus=pages, questions=rows)
+    call(task, 'search("Start", topn=1)')
+    call(task, "open(id=0)")
+    call(task, "find('see')")
+    for end in hidden:
+        call(task, f"open('{SITE}/{end}')")
+        assert "No page so far shows the address" in page(task)
+    for end in (*shown, "start"):
+        call(task, f"open('{SITE}/{end}')")
+        assert f"({SITE}/{end})" in page(task)
+
+
+def test_a_long_game_never_runs_out_of_room_for_messages_and_the_answer(tmp_path: Path) -> None:
+    """A thousand and more different failures: each is told, none costs a page or the answer."""
+    task, twin = small_task(tmp_path), small_task(tmp_path)
+    for number in range(30):
+        call(task, f'search("ada {number}")')
+    assert call(task, 'open("https://small.example/ada")') > 0
+    for number in range(1700):
+        if number % 10 == 0:
+            call(task, f"find('boats {number}')")
+        call(task, f"open(id={1000 + number})")
+        assert f"no match {1000 + number}." in page(task) or "stack is full" in page(task)
+        if number % 200 == 0:
+            twin.restore(Snapshot(task.task_id, task.snapshot_version, task.snapshot().payload))
+            assert page(twin) == page(task)
+    desk = task.desk
+    assert [query_of(desk, n) for n in range(30)] == [f"ada {n}" for n in range(30)]
+    assert pattern_of(desk, 100) == f"boats {10 * (100 - 31)}"
+    call(task, "answer('Bo Tann')")
+    assert task.metrics()["answered"] == 1
+    assert answer_text(task.record, task.questions, task.texts) == "Bo Tann"
+    twin.restore(Snapshot(task.task_id, task.snapshot_version, task.snapshot().payload))
+    assert twin.metrics() == task.metrics()
+
+
+def test_a_failure_that_comes_again_takes_no_more_room(task: ResearchTask) -> None:
+    call(task, "open(id=0)")
+    size = len(task.snapshot().payload)
+    for _ in range(20):
+        call(task, "open(id=0)")
+        assert "No page is open yet" in page(task)
+    assert len(task.snapshot().payload) == size
 
 
 def test_answers_count_only_when_they_were_read(tmp_path: Path) -> None:

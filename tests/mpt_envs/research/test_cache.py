@@ -35,6 +35,20 @@ def test_what_is_stored_is_loaded(folder: Path) -> None:
     assert [p.name for p in folder.iterdir()] == ["k.bin"]
 
 
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("MPT_CACHE_DIR", "~/kept")
+    cache.store("k", ARRAYS, TEXTS)
+    assert [p.name for p in (tmp_path / "kept").iterdir()] == ["k.bin"]
+    assert cache.load("k") is not None
+    monkeypatch.setenv("MPT_CACHE_DIR", "~nobody-of-this-name/kept")
+    monkeypatch.setattr(cache, "_warned", False)
+    assert cache.load("k") is None
+    with pytest.warns(RuntimeWarning, match="MPT_CACHE_DIR"):
+        cache.store("k", ARRAYS, TEXTS)
+
+
 def test_damaged_files_are_as_good_as_missing(folder: Path) -> None:
     cache.store("k", ARRAYS, TEXTS)
     good = (folder / "k.bin").read_bytes()

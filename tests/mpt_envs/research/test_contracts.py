@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,19 @@ import pytest
 import mpt_envs
 from mpt_envs.research import make_batch, make_task
 from mpt_envs.research.batch import ResearchBatch
-from mpt_envs.research.layout import ANSWER, DONE, EVIDENCE, PASSED, QUESTION, REF, TOP, TURN
+from mpt_envs.research.calls import TOOLS
+from mpt_envs.research.layout import (
+    ANSWER,
+    DONE,
+    EVIDENCE,
+    MAX_TEXTS,
+    PASSED,
+    QUESTION,
+    REF,
+    TOP,
+    TURN,
+)
+from mpt_envs.research.task import ResearchTask
 from mpt_envs.testing import TaskContractTests
 from wrappers.errors import SnapshotError
 from wrappers.task import ParseError, Snapshot, TurnTask
@@ -71,6 +85,101 @@ def test_a_snapshot_of_another_corpus_is_refused() -> None:
     payload = bytes(16) + good.payload[16:]
     with pytest.raises(SnapshotError, match="another corpus"):
         task.restore(Snapshot(good.task_id, good.version, payload))
+
+
+_VALUES = [
+    None, True, 5, -1, 10**12, 1.5, float("inf"), float("nan"), "", "x", "1832 【0†L1】", "\ud800",
+    [], [1], ["x", 5, None], {}, {"x": 1},
+]  # fmt: skip
+
+
+def with_tail(task: ResearchTask, texts: Any, pending: Any) -> Snapshot:
+    """A snapshot of a free-form game with other texts and calls."""
+    good = task.snapshot()
+    head = len(good.payload) - len(json.dumps([[], [None] * 3], separators=(",", ":")))
+    tail = json.dumps([texts, pending], separators=(",", ":")).encode()
+    return Snapshot(good.task_id, good.version, good.payload[:head] + tail)
+
+
+def impossible_calls() -> Iterator[Any]:
+    """Values that `parse` never returns: no calls, and calls with an argument of another kind."""
+    yield from ("x", 5, True, [], ["x", 5, None], {}, {"query": "x"})
+    yield from ({"tool": tool} for tool in ("bogus", "", None, 5, ["search"]))
+    for tool, (_, arguments) in TOOLS.items():
+        needed = {name: "x" for name, _, must in arguments if must}
+        for name in needed:
+            yield {"tool": tool, **{k: v for k, v in needed.items() if k != name}}
+            yield {"tool": tool, **needed, name: ""}
+        yield {"tool": tool, **needed, "depth": 3}
+        for name, kinds, _ in arguments:
+            for value in _VALUES:
+                # What is given as a list is kept as text.
+                if type(value) not in kinds or value in (10**12, "\ud800") or value == [1]:
+                    yield {"tool": tool, **needed, name: value}
+
+
+def test_snapshots_with_calls_that_nobody_could_write_are_refused() -> None:
+    task = make_task(free_form=True)
+    task.reset(3)
+    good = task.snapshot()
+    for call in impossible_calls():
+        for role in range(3):
+            pending = [None, None, None]
+            pending[role] = call
+            with pytest.raises(SnapshotError):
+                task.restore(with_tail(task, [], pending))
+    assert task.snapshot() == good
+
+
+@pytest.mark.parametrize(
+    ("texts", "pending"),
+    [
+        ([], []),
+        ([], [None] * 4),
+        ([], None),
+        ([], {"0": None}),
+        ([5], [None] * 3),
+        (["\ud800"], [None] * 3),
+        (["x"] * (MAX_TEXTS + 1), [None] * 3),
+        (None, [None] * 3),
+    ],
+)
+def test_snapshots_with_texts_of_another_shape_are_refused(texts: Any, pending: Any) -> None:
+    task = make_task(free_form=True)
+    with pytest.raises(SnapshotError):
+        task.restore(with_tail(task, texts, pending))
+
+
+def test_what_a_snapshot_may_hold_can_be_played() -> None:
+    """Any call that restores is made without an exception, by its own role only."""
+    task = make_task(free_form=True)
+    task.reset(3)
+    for _ in range(3):
+        agent = max(task.possible_agents, key=task.expert_bid)
+        task.act(agent, task.expert_action(agent))
+    start = task.snapshot()
+    rng = random.Random(0)
+    made = 0
+    for _ in range(2500):
+        tool = rng.choice(list(TOOLS))
+        call: dict[str, Any] = {"tool": tool}
+        for name, _, _ in TOOLS[tool][1]:
+            if rng.random() < 0.6:
+                call[name] = rng.choice(_VALUES)
+        task.restore(start)
+        for role in range(3):
+            pending = [None, None, None]
+            pending[role] = call
+            try:
+                task.restore(with_tail(task, [], pending))
+            except SnapshotError:
+                continue
+            assert role == TOOLS[tool][0]
+            agent = task.possible_agents[role]
+            task.act(agent, len(task.action_names(agent)) - 1)
+            task.prompt(agent, "act").encode()
+            made += 1
+    assert made > 60
 
 
 def test_snapshots_are_small() -> None:

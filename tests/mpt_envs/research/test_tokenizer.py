@@ -62,6 +62,10 @@ def test_search_breaks_ties_by_order_and_leaves_out_what_does_not_match() -> Non
         ("서울은", "서울", False),
         ("", "", False),
         ("the", "a", False),
+        ("?!", "a", False),
+        ("a.", "A", True),
+        ("the the", "The The", True),
+        ("?!", "?!", False),
         ("Ada", "Ada Velmar", False),
     ],
 )
