@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from mpt_envs.files import user_path
 from mpt_envs.research.layout import MAX_HOPS
 from mpt_envs.research.pages import one_line
 from mpt_envs.research.scoring import normalize_answer
@@ -110,24 +111,6 @@ class Corpus:
         return len(self.documents)
 
 
-def as_path(path: str | os.PathLike[str]) -> Path:
-    """The path of a file that a user named; ``~`` is the home folder.
-
-    Raises:
-        CorpusError: it is no path, or names the home of a user that there is not.
-    """
-    given: Any = path
-    named = os.fspath(given) if isinstance(given, os.PathLike) else given
-    if not isinstance(named, str):
-        raise CorpusError(
-            f"expected the path of a .jsonl or .parquet file, as text or pathlib.Path, got {path!r}"
-        )
-    try:
-        return Path(named).expanduser()
-    except RuntimeError as error:
-        raise CorpusError(f"{named} cannot be found: {error}; write the whole path") from error
-
-
 def read_corpus(path: str | os.PathLike[str]) -> Corpus:
     """Read a corpus from a JSON-lines or parquet file.
 
@@ -135,7 +118,7 @@ def read_corpus(path: str | os.PathLike[str]) -> Corpus:
         CorpusError: the file is missing, cannot be read, or is malformed.
         MissingCapabilityError: it is parquet and pyarrow is not installed.
     """
-    path = as_path(path)
+    path = user_path("path", path, CorpusError)
     documents: list[Document] = []
     docids: dict[str, str] = {}
     urls: dict[str, str] = {}
@@ -152,7 +135,7 @@ def read_questions(path: str | os.PathLike[str], corpus: Corpus) -> tuple[Questi
 
     Supporting titles that the corpus does not have are left out of the evidence.
     """
-    path = as_path(path)
+    path = user_path("path", path, CorpusError)
     questions: list[Question] = []
     qids: dict[str, str] = {}
     for where, row in _rows(path):

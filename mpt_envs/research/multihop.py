@@ -19,12 +19,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mpt_envs.files import user_path
 from mpt_envs.research import cache
 from mpt_envs.research.corpus import (
     Corpus,
     CorpusError,
     Document,
-    as_path,
     read_corpus,
     read_questions,
 )
@@ -200,7 +200,10 @@ def from_files(corpus: str | Path, questions: str | Path) -> Source:
     Raises:
         CorpusError, MissingCapabilityError: see `corpus`.
     """
-    paths = [as_path(corpus), as_path(questions)]
+    paths = [
+        user_path("corpus", corpus, CorpusError),
+        user_path("questions", questions, CorpusError),
+    ]
     return _from_files(str(paths[0]), str(paths[1]), tuple(map(_stamp, paths)))
 
 
