@@ -118,8 +118,15 @@ def _take_answers(batch: Batch) -> dict[str, float]:
 
 
 def _mean(records: list[dict[str, float]]) -> dict[str, float]:
-    """Mean of each entry; all records have the same."""
-    return {name: float(np.mean([record[name] for record in records])) for name in records[0]}
+    """Mean of each entry over the records that have it.
+
+    A repeat in which nobody acted has no share of valid actions.
+    """
+    names = dict.fromkeys(name for record in records for name in record)
+    return {
+        name: float(np.mean([record[name] for record in records if name in record]))
+        for name in names
+    }
 
 
 def load_agents(
