@@ -19,7 +19,7 @@ import pytest
 from benchmarks.main import main
 from mpt_train.agents import build_agents
 from mpt_train.coordination.market import LearnedBids
-from mpt_train.evaluate import evaluate
+from mpt_train.evaluate import evaluate, evaluate_run, evaluate_server
 from mpt_train.flops import FlopCounter
 from mpt_train.games import build_game
 from mpt_train.language.config import LanguageConfig
@@ -27,7 +27,9 @@ from mpt_train.language.endpoint import Endpoint, EndpointPolicy
 from mpt_train.language.errors import EndpointError
 from mpt_train.loop import Trainer
 from mpt_train.rollout import rollout
+from mpt_train.run_folder import RunFolder
 from tests.mpt_train.language.swarms import TASK, config
+from wrappers.errors import MarketError
 
 Reply = Callable[["Server", dict[str, Any]], tuple[int, bytes]]
 
@@ -496,6 +498,19 @@ def test_a_share_is_the_mean_over_the_repeats_that_have_it(eager: str) -> None:
     assert found.metrics.get("valid_actions", "none") == (np.mean(shares) if shares else "none")
 
 
+def test_what_a_server_cannot_honour_is_refused(tmp_path: Path) -> None:
+    run = RunFolder.for_training(tmp_path / "run", config())
+    engine = "http://localhost:1/v1"
+    with pytest.raises(MarketError, match="no backend 'nowhere'"):
+        evaluate_run(run.path, engine=engine, backend="nowhere")
+    with pytest.raises(ValueError, match="no checkpoint 'cold_start'"):
+        evaluate_run(run.path, engine=engine, checkpoint="cold_start")
+    with pytest.raises(ValueError, match="give an engine"):
+        evaluate_run(run.path, engine_model="m")
+    with pytest.raises(ValueError, match="engine_timeout must be from"):
+        evaluate_server(config(engine_timeout=1e300), engine)
+
+
 def test_a_server_is_evaluated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with serving(player) as server:
         options = ["--engine", server.url, "--engine-model", "m", "--worlds", "2", "--repeats", "1"]
@@ -505,5 +520,6 @@ def test_a_server_is_evaluated(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         assert result["metrics"]["valid_bids"] == 1.0
         assert result["participation"]["logger"][0] > 0.3
         assert main(["eval", TASK, *options, "--coordination", "round-robin"]) == 0
+        assert f"none, {server.url} answers" in capsys.readouterr().out
         assert main(["eval", TASK, *options[:1], "nowhere", *options[2:]]) == 2
         assert "address of a server" in capsys.readouterr().err
