@@ -12,13 +12,14 @@ What is understood, by example, for the action ``chop_log`` with index 1:
 * ``{"action": "chop_log"}`` or ``{"action": 1}``, alone or once within prose;
 * several lines of which one is an action and the others are prose.
 
+Two actions are none, in lines as in one object: ``{"action": "wait", "action": "chop_log"}``.
+
 Letters that only look like ASCII are not taken for ASCII.
 """
 
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -26,6 +27,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wrappers.answer_json import Fields, read_json
 from wrappers.task import ParseError
 
 #: Longer answers are refused unread, in characters.
@@ -79,6 +81,9 @@ class _Found(NamedTuple):
     other: str = ""
 
 
+_NOTHING: Final = _Found(-1)
+
+
 def read_action(
     text: str,
     names: Sequence[str],
@@ -127,6 +132,9 @@ def read_action(
     elif found is None:
         message = f'Write JSON as {{"action": "{names[0]}"}}, or just the name. {legal}'
         return ParseError("bad_json", message, start)
+    elif len(found) > 1:
+        message = f'Give one "action" in the JSON object, not several. {legal}'
+        return ParseError("ambiguous", message, start)
     distinct = list(dict.fromkeys(found))
     own = [f for f in distinct if f.number >= 0]
     if len(own) > 1:
@@ -161,7 +169,8 @@ def _read_json(
 ) -> tuple[list[_Found] | None, str]:
     """The action of a JSON object: ``(found, what was asked for)``.
 
-    ``(None, "")`` if there is no object, ``(None, text)`` if there is a wrong one.
+    ``(None, "")`` if there is no object, ``(None, text)`` if there is a wrong one. More than one is
+    found where the object names two things, be they actions or not.
     """
     if body.startswith("{"):
         source = body
@@ -173,21 +182,24 @@ def _read_json(
             return None, body
         source = objects[0]
     try:
-        value = json.loads(source)
-    except (ValueError, RecursionError):
+        value = read_json(source)
+    except ValueError:
         return None, source
-    if not isinstance(value, dict):
+    wanted = value.values("action") if isinstance(value, Fields) else []
+    if not wanted or not all(isinstance(w, (int, str)) and not isinstance(w, bool) for w in wanted):
         return None, source
-    wanted = [v for k, v in value.items() if k.strip().lower() == "action"]
-    if len(wanted) != 1:
-        return None, source
-    choice = wanted[0]
-    if isinstance(choice, int) and not isinstance(choice, bool):
-        return ([_Found(choice)] if 0 <= choice < len(names) else []), str(choice)[:40]
-    if not isinstance(choice, str):
-        return None, source
-    match = _read_line(choice[: MAX_LINE + 1], names, others, numbers=True)
-    return ([match] if match else []), choice[:MAX_LINE]
+    found = list(dict.fromkeys(_choice(choice, names, others) for choice in wanted))
+    asked = str(wanted[0])[:MAX_LINE]
+    if len(found) == 1 and found[0] == _NOTHING:
+        return [], asked
+    return found, asked
+
+
+def _choice(choice: int | str, names: Sequence[str], others: Mapping[str, str]) -> _Found:
+    """What a value under ``"action"`` names."""
+    if isinstance(choice, int):
+        return _Found(choice) if 0 <= choice < len(names) else _NOTHING
+    return _read_line(choice[: MAX_LINE + 1], names, others, numbers=True) or _NOTHING
 
 
 def _read_lines(body: str, names: Sequence[str], others: Mapping[str, str]) -> list[_Found]:

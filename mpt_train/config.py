@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mpt_train.field_types import wrong_types
 from mpt_train.language.config import LanguageConfig
 
 
@@ -230,9 +231,9 @@ _RANGES: dict[str, tuple[float, float]] = {
     "language.kl": (0, math.inf),
     "language.batch_rows": (1, math.inf),
     "language.micro_batch": (1, math.inf),
-    "language.engine_concurrency": (1, math.inf),
-    "language.engine_timeout": (_ABOVE_ZERO, math.inf),
-    "language.engine_retries": (0, math.inf),
+    "language.engine_concurrency": (1, 1024),
+    "language.engine_timeout": (1e-3, 86_400),
+    "language.engine_retries": (0, 100),
 }
 """Least and largest value of each number of a configuration; all of them are finite."""
 
@@ -244,9 +245,24 @@ def check_config(config: TrainConfig) -> None:
     is built.
 
     Raises:
-        ValueError: with everything that is wrong.
+        ValueError: with all values that are wrong, or else all that do not go together.
     """
-    problems = []
+    problems = value_problems(config)
+    if problems:
+        # What follows compares values, and can do so only with what they may be.
+        raise ValueError("; ".join(problems))
+    problems = _combination_problems(config)
+    if problems:
+        raise ValueError("; ".join(problems))
+
+
+def value_problems(config: TrainConfig) -> list[str]:
+    """What is wrong with single values, whatever the configuration is used for."""
+    # Single numbers are told with their range.
+    lists = ("network.hidden", "network.bid_hidden", "network.critic_hidden")
+    problems = wrong_types(config, skip=_RANGES.keys() - set(lists))
+    if problems:
+        return problems
     for name, (least, largest) in _RANGES.items():
         value, default = _field(config, name), _field(TrainConfig(), name)
         values = value if isinstance(value, tuple) else (value,)
@@ -259,6 +275,12 @@ def check_config(config: TrainConfig) -> None:
             problems.append(f"{name} must be a whole number, got {value}")
     if not config.network.hidden:
         problems.append("network.hidden needs at least one hidden layer")
+    return problems
+
+
+def _combination_problems(config: TrainConfig) -> list[str]:
+    """What cannot be trained together."""
+    problems = []
     branching = config.coordination == "learned" and config.bids.kind in ("preference", "both")
     if branching and (config.bids.contested_turns == 0 or config.bids.resamples == 0):
         problems.append("bids.contested_turns and bids.resamples must be at least 1")
@@ -271,8 +293,7 @@ def check_config(config: TrainConfig) -> None:
     problems += _language_problems(config)
     if config.coordination == "solo" and (config.env.agents or config.env.dropout):
         problems.append("a monolithic policy has neither agents nor dropout")
-    if problems:
-        raise ValueError("; ".join(problems))
+    return problems
 
 
 def _field(config: TrainConfig, name: str) -> Any:
@@ -297,8 +318,8 @@ def _language_problems(config: TrainConfig) -> list[str]:
         problems.append("graph-of-agents looks into networks: it does not take --policy language")
     if config.language.engine != "transformers":
         problems.append(
-            "a server's models cannot be updated from here: language.engine is for `mpt eval` and "
-            "`mpt play`"
+            "a server's models cannot be updated from here: train with language.engine "
+            "transformers, or let a server play in `mpt eval RUN --engine ADDRESS`"
         )
     return problems
 
@@ -307,7 +328,10 @@ def _is_within(number: Any, least: float, largest: float) -> bool:
     """Whether it is a finite number in the range; never true of NaN."""
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return False
-    return least <= number <= largest and math.isfinite(number)
+    try:
+        return least <= number <= largest and math.isfinite(number)
+    except OverflowError:
+        return False
 
 
 def _range(least: float, largest: float) -> str:

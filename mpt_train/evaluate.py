@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mpt_train import coordination as strategies
 from mpt_train.agents import Agents, build_agents
 from mpt_train.checkpoint import load_checkpoint
-from mpt_train.config import TrainConfig
+from mpt_train.config import TrainConfig, value_problems
 from mpt_train.coordination.base import Coordination
 from mpt_train.flops import FlopCounter
 from mpt_train.games import build_game
@@ -118,8 +118,15 @@ def _take_answers(batch: Batch) -> dict[str, float]:
 
 
 def _mean(records: list[dict[str, float]]) -> dict[str, float]:
-    """Mean of each entry; all records have the same."""
-    return {name: float(np.mean([record[name] for record in records])) for name in records[0]}
+    """Mean of each entry over the records that have it.
+
+    A repeat in which nobody acted has no share of valid actions.
+    """
+    names = dict.fromkeys(name for record in records for name in record)
+    return {
+        name: float(np.mean([record[name] for record in records if name in record]))
+        for name in names
+    }
 
 
 def load_agents(
@@ -164,18 +171,30 @@ def evaluate_run(
         backend: play in another backend of the domain.
         engine: let a server's models answer instead of the run's agents (`language.engine`).
         engine_model: name of the model there.
+
+    Raises:
+        ValueError: two of these do not go together.
     """
-    config = RunFolder.existing(folder).read_config()
+    config = in_backend(RunFolder.existing(folder).read_config(), backend)
     if engine is not None:
+        if checkpoint != "final":
+            raise ValueError(f"a server has no checkpoint {checkpoint!r}: it serves what it serves")
         return evaluate_server(
             config, engine, engine_model, coordination, worlds=worlds, repeats=repeats
         )
-    if backend is not None:
-        config = dataclasses.replace(config, env=dataclasses.replace(config.env, backend=backend))
+    if engine_model is not None:
+        raise ValueError("a model on a server needs the server's address: give an engine, too")
     game = build_game(config, worlds or config.eval.worlds)
     agents = load_agents(folder, game, config, checkpoint)
     strategy = swap_coordination(agents, config, coordination)
     return evaluate(game, agents.policy, strategy, repeats or config.eval.repeats)
+
+
+def in_backend(config: TrainConfig, backend: str | None) -> TrainConfig:
+    """The configuration with another backend of the domain; None: as it is."""
+    if backend is None:
+        return config
+    return dataclasses.replace(config, env=dataclasses.replace(config.env, backend=backend))
 
 
 def evaluate_server(
@@ -195,6 +214,10 @@ def evaluate_server(
         engine_model: name of the model there; None: as the configuration says.
         coordination: None takes the configuration's own.
         worlds, repeats: None takes the configuration's own.
+
+    Raises:
+        ValueError: the address is none, the configuration holds values that mean nothing, or the
+            coordination does not go with a server.
     """
     language = dataclasses.replace(
         config.language,
@@ -209,6 +232,9 @@ def evaluate_server(
         action=action,
         coordination=coordination or config.coordination,
     )
+    problems = value_problems(config)
+    if problems:
+        raise ValueError("; ".join(problems))
     game = build_game(config, worlds or config.eval.worlds)
     agents = build_agents(config, game)
     if agents.coordination.module is not None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from mpt_train.checkpoint import has_checkpoint
-from mpt_train.config import TrainConfig, from_json, to_json
+from mpt_train.config import TrainConfig, check_config, from_json, to_json
 from mpt_train.errors import RunFolderError
 from mpt_train.files import TEMPORARY, reason, remove_temporary, write_json
 from mpt_train.logs import METRICS, TENSORBOARD
@@ -139,10 +139,13 @@ class RunFolder:
         """The configuration of the run.
 
         Raises:
-            RunFolderError: it is missing, damaged, or was written by another release.
+            RunFolderError: it is missing, damaged, was written by another release, or holds values
+                that no run can be trained with.
         """
         try:
-            return from_json(_read_json(self.config))
+            config = from_json(_read_json(self.config))
+            check_config(config)
+            return config
         except (ValueError, TypeError, AttributeError) as error:
             raise RunFolderError(f"{self.config} cannot be used: {error}") from error
 
@@ -238,7 +241,7 @@ def _describe(run: RunFolder) -> str:
     try:
         config = run.read_config()
     except RunFolderError:
-        return "of another release"
+        return "with a configuration that cannot be used"
     state = "finished" if run.summary.exists() else "not finished"
     return f"{config.method} on {config.task}, seed {config.seed}, {state}"
 
@@ -255,7 +258,7 @@ def _delete(path: Path, names: tuple[str, ...]) -> None:
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunFolderError(f"{path} is damaged: {error}") from error
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {reason(error)}") from error

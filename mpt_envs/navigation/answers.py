@@ -31,6 +31,7 @@ from mpt_envs.navigation.facts import (
     TURN_RIGHT,
     TURNER,
 )
+from wrappers.answer_json import Fields, read_json
 from wrappers.task import ParseError
 
 # A sentence of its own, or after "is" as NaVILA's models say it. Every repetition has a bound, so
@@ -66,7 +67,7 @@ def parse(role: int, text: str) -> int | ParseError:
         ``"bad_amount"``, or one of those of `mpt_envs.answers.read_action`.
     """
     form = _FORMS[role]
-    if isinstance(text, str) and len(text) <= MAX_LENGTH:
+    if isinstance(text, str) and len(text) <= MAX_LENGTH and not _names_two(text):
         body = _in_lines(text.rpartition("</think>")[2])
         found = _sentence(role, body, form)
         if found is not None:
@@ -76,6 +77,15 @@ def parse(role: int, text: str) -> int | ParseError:
     if isinstance(named, ParseError):
         return named._replace(message=f"{named.message} {form}")
     return named
+
+
+def _names_two(text: str) -> bool:
+    """Whether an answer holds an object with two actions, of which neither is meant for sure."""
+    try:
+        fields = read_json(text[text.find("{") : text.rfind("}") + 1])
+    except ValueError:
+        return False
+    return isinstance(fields, Fields) and len(fields.values("action")) > 1
 
 
 def _in_lines(text: str) -> str:

@@ -10,13 +10,13 @@ Understood, besides everything that `mpt_envs.answers` takes (names and numbers 
 Text is parsed as literals and never evaluated. What cannot be read is a `ParseError`; beside the
 kinds of `mpt_envs.answers` these are ``"bad_call"``, ``"missing_argument"``, ``"bad_argument"``,
 ``"unknown_argument"`` and ``"not_listed"`` (a fine call, but none of the listed actions, where only
-these may be taken).
+these may be taken). Two calls, and a call that names two tools or gives an argument two values, are
+``"ambiguous"``.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import re
 import warnings
 from collections.abc import Sequence
@@ -55,6 +55,7 @@ from mpt_envs.research.layout import (
 from mpt_envs.research.pages import fold
 from mpt_envs.research.rules import top_kind
 from mpt_envs.research.scoring import normalize_answer
+from wrappers.answer_json import Fields, read_json
 from wrappers.task import ParseError
 
 #: Role of each tool, and its arguments: (name, type, whether it must be given), in order.
@@ -74,6 +75,8 @@ TOOLS: Final[dict[str, tuple[int, tuple[tuple[str, tuple[type, ...], bool], ...]
 }
 _MAX_CALL: Final = 4000
 _LARGE: Final = 1 << 31
+_TOOL_KEYS: Final = ("tool", "name", "action")
+_TWICE: Final = "ambiguous|Name one tool, and give each of its arguments once."
 _CALL: Final = re.compile(r"(?:browser\.)?(search|open|find|answer)\s*\(", re.IGNORECASE)
 _OTHERS: Final = tuple(
     {
@@ -143,7 +146,11 @@ def read_call(body: str) -> Call | str | None:
     if before.strip() and not before.endswith("\n") and not before.rstrip().endswith(":"):
         return None
     if before.endswith("\n") or before.rstrip().endswith(":"):
-        source = source.splitlines()[0].strip().strip("`")
+        lines = [line.strip().strip("`") for line in source.splitlines()]
+        calls = [_from_source(line) for line in lines[1:] if _CALL.match(line)]
+        source = lines[0]
+        if any(isinstance(call, dict) and call != _from_source(source) for call in calls):
+            return "ambiguous|Write one call, not several."
     return _from_source(source)
 
 
@@ -162,45 +169,50 @@ def _from_source(source: str) -> Call | str:
     tool = name.lower()
     if tool not in TOOLS:
         return f"bad_call|There is no tool {name[:40]!r}; tools: {', '.join(TOOLS)}."
-    given: dict[str, Any] = {}
     arguments = TOOLS[tool][1]
     if len(tree.args) > len(arguments):
         return f"bad_argument|{tool} takes {', '.join(a[0] for a in arguments)}."
+    sources = [(a[0], value) for a, value in zip(arguments, tree.args, strict=False)]
+    sources += [(str(keyword.arg), keyword.value) for keyword in tree.keywords]
     try:
-        for argument, value in zip(arguments, tree.args, strict=False):
-            given[argument[0]] = ast.literal_eval(value)
-        for keyword in tree.keywords:
-            given[str(keyword.arg)] = ast.literal_eval(keyword.value)
+        given = Fields((name, ast.literal_eval(value)) for name, value in sources).single()
     except (ValueError, TypeError, RecursionError, MemoryError):
         return f"bad_argument|Arguments of {tool} are plain texts and numbers."
-    return _checked(tool, given)
+    return _TWICE if given is None else _checked(tool, given)
 
 
 def _from_json(body: str) -> Call | str | None:
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
+        value = read_json(body)
+    except ValueError:
         return None
-    if not isinstance(value, dict):
+    if not isinstance(value, Fields):
         return None
-    lowered = {str(k).strip().lower(): v for k, v in value.items()}
-    tool = lowered.get("tool") or lowered.get("name") or lowered.get("action")
-    if not isinstance(tool, str):
+    tools = _tools(value)
+    if not tools:
         return None
-    tool = tool.strip().lower().removeprefix("browser.")
-    if tool not in TOOLS:
-        return None
-    nested = lowered.get("arguments", lowered.get("parameters"))
+    fields = value.single()
+    if len(tools) > 1 or fields is None:
+        return _TWICE
+    nested = fields.get("arguments", fields.get("parameters"))
     if isinstance(nested, str):
         try:
-            nested = json.loads(nested)
-        except (ValueError, RecursionError):
+            nested = read_json(nested)
+        except ValueError:
             nested = None
-    if isinstance(nested, dict):
-        given = {str(k): v for k, v in nested.items()}
+    if isinstance(nested, Fields):
+        given = nested.single()
+        if given is None:
+            return _TWICE
     else:
-        given = {k: v for k, v in lowered.items() if k not in ("tool", "name", "action")}
-    return _checked(tool, given)
+        given = {k: v for k, v in fields.items() if k not in _TOOL_KEYS}
+    return _checked(tools.pop(), given)
+
+
+def _tools(value: Fields) -> set[str]:
+    """The tools that an object names, under any of the keys for it."""
+    named = [tool for key in _TOOL_KEYS for tool in value.values(key) if isinstance(tool, str)]
+    return {tool.strip().lower().removeprefix("browser.") for tool in named} & TOOLS.keys()
 
 
 def _checked(tool: str, given: dict[str, Any]) -> Call | str:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import tyro
+from numpy.typing import NDArray
 
 from mpt_train.cli.console import bars, number, table, usage_errors
 from mpt_train.cli.listings import description
+from mpt_train.errors import UsageError
 
 if TYPE_CHECKING:
     from mpt_train.config import TrainConfig
@@ -44,13 +46,13 @@ class Arguments:
     coordination: str | None = None
     """Who decides who acts: learned, round-robin, random, priority, ...; None: as in training."""
     checkpoint: Literal["final", "cold_start"] = "final"
-    """The last checkpoint, or the one right after the cold start."""
+    """The last checkpoint, or the one right after the cold start; a server has none."""
     worlds: int | None = None
     """Number of held-out worlds; None: as in the run's configuration."""
     repeats: int | None = None
     """Evaluations of each world; None: as in the run's configuration."""
     backend: str | None = None
-    """Play in another backend of the domain; None: the run's."""
+    """Play in another backend of the domain, e.g. minetest; None: the run's."""
     engine: str | None = None
     """Address of an OpenAI-compatible server, such as http://localhost:8000/v1, whose models answer
     instead of the run's agents. RUN may be a task's id then."""
@@ -68,8 +70,15 @@ def main(arguments: Sequence[str], prog: str = "mpt eval") -> int:
         with usage_errors():
             if value is not None and value < 1:
                 raise ValueError(f"--{name} must be at least 1, got {value}")
+    if parsed.engine is None and parsed.engine_model is not None:
+        raise UsageError("--engine-model names a model on a server: give its address as --engine")
+    if parsed.engine is not None and parsed.checkpoint != "final":
+        raise UsageError(
+            f"--checkpoint {parsed.checkpoint} is of the run's agents, and a server has none: "
+            "leave it out, or leave out --engine"
+        )
     from mpt_train.config import TrainConfig
-    from mpt_train.evaluate import evaluate_run, evaluate_server
+    from mpt_train.evaluate import evaluate_run, evaluate_server, in_backend
     from mpt_train.run_folder import RunFolder
 
     if parsed.engine is not None and not parsed.run.is_dir():
@@ -78,7 +87,7 @@ def main(arguments: Sequence[str], prog: str = "mpt eval") -> int:
         config = TrainConfig(task=spec(str(parsed.run)).id, method=parsed.engine_model or "server")
         with usage_errors():
             evaluation = evaluate_server(
-                config,
+                in_backend(config, parsed.backend),
                 parsed.engine,
                 parsed.engine_model,
                 parsed.coordination,
@@ -109,7 +118,8 @@ def _show(parsed: Arguments, config: TrainConfig, evaluation: Evaluation) -> int
         json.dump(to_plain(evaluation.to_json()), sys.stdout, indent=1)
         print()
     else:
-        print(report(config, evaluation, parsed.checkpoint))
+        agents = parsed.checkpoint if parsed.engine is None else f"none, {parsed.engine} answers"
+        print(report(config, evaluation, agents))
     return 0
 
 
@@ -131,7 +141,12 @@ def report(config: TrainConfig, evaluation: Evaluation, checkpoint: str) -> str:
     everyone = np.array(list(evaluation.participation.values()))
     played = everyone.any(axis=0)
     shares = {
-        role: f"{bars(values)}  {number(100 * float(np.mean(np.array(values)[played])))} %"
+        role: f"{bars(values)}  {number(_percent(np.array(values)[played]))} %"
         for role, values in evaluation.participation.items()
     }
     return f"{table(rows, '')}\n\nwho acts, from the first turn to the last:\n{table(shares)}"
+
+
+def _percent(shares: NDArray[np.float64]) -> float:
+    """Mean share in per cent; 0 where nobody ever acted."""
+    return 100 * float(np.mean(shares)) if len(shares) else 0.0

@@ -73,14 +73,15 @@ class LanguageConfig:
     demonstrations: str = ""
     """JSON lines to learn the cold start from (`mpt demos` writes them); empty: the run's own."""
     engine: str = "transformers"
-    """"transformers", or the address of an OpenAI-compatible server, such as
-    http://localhost:8000/v1, which then answers in rollouts and evaluations."""
+    """"transformers". The address of an OpenAI-compatible server, such as
+    http://localhost:8000/v1, stands here in `mpt eval --engine` only: its models answer then, and
+    cannot be trained."""
     engine_model: str = ""
     """Name of the model on the server, "{agent}" and "{role}" in it replaced (an adapter each);
     empty: ``model``."""
     engine_concurrency: int = 16
     """Most requests to the server at a time."""
     engine_timeout: float = 60.0
-    """Seconds until a request counts as failed."""
+    """Seconds until a request counts as failed, from its first byte to the last of the reply."""
     engine_retries: int = 3
-    """How often a failed request is sent again, after 0.5, 1, 2, ... seconds."""
+    """How often a failed request is sent again, after 0.5, 1, 2, ... seconds, at most 60."""

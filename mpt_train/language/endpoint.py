@@ -1,10 +1,11 @@
 """Agents on a server: any endpoint that speaks OpenAI's chat completions, e.g. vLLM's.
 
-The server answers in evaluations and plays; what it serves is not changed from here. Requests of a
-turn go out together, at most ``engine_concurrency`` at a time. What may pass by itself (no
-connection, a time-out, status 408, 409, 429 or 5xx, an answer that is no JSON) is tried again; what
-will not (an unknown model, a wrong key) is told at once. A key is taken from the environment
-variable OPENAI_API_KEY, if there is one.
+The server answers in evaluations; what it serves is not changed from here. Requests of a turn go
+out together, at most ``engine_concurrency`` at a time, each for at most ``engine_timeout`` seconds
+(`mpt_train.language.post`). What may pass by itself (no connection, a time-out, status 408, 409,
+429 or 5xx, an answer that is no JSON) is tried again; what will not (an unknown model, a wrong key,
+a redirect, which is not followed) is told at once. A key is taken from the environment variable
+OPENAI_API_KEY, if there is one.
 
 Sampling is seeded by (episode, turn, agent) as far as the server honours ``seed``. Operations on a
 server are not known, and count as 0.
@@ -13,16 +14,15 @@ server are not known, and count as 0.
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
 import io
 import json
 import os
-import time
-import urllib.error
+import queue
+import threading
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from mpt_train.language.asking import AskingPolicy, Question
 from mpt_train.language.config import LanguageConfig
 from mpt_train.language.errors import EndpointError
 from mpt_train.language.game import TextVectorGame
+from mpt_train.language.post import GivenUp, Post, Reply
 from mpt_train.language.transcript import Answer
 from wrappers.rng import hash4
 
@@ -48,7 +49,8 @@ KEY = "OPENAI_API_KEY"
 MAX_REPLY = 4 << 20
 """Longer replies of a server, in bytes, are refused."""
 _PASSING = frozenset((408, 409, 425, 429))
-_FIRST_WAIT = 0.5
+_PATIENCE = 0.5
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 _STRIDE = 64
 
 
@@ -57,71 +59,81 @@ class Endpoint:
 
     Args:
         config: address, concurrency, time-out and retries.
-        sleep: waits between tries.
+        sleep: waits between tries; None: for real, and no longer than somebody wants the answers.
 
     Raises:
         ValueError: the address is none.
     """
 
-    def __init__(self, config: LanguageConfig, sleep: Callable[[float], None] = time.sleep) -> None:
-        parts = urllib.parse.urlsplit(config.engine)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise ValueError(
-                f"language.engine must be 'transformers' or the address of a server, such as "
-                f"http://localhost:8000/v1; got {config.engine!r}"
-            )
+    def __init__(
+        self, config: LanguageConfig, sleep: Callable[[float], None] | None = None
+    ) -> None:
+        _check_address(config.engine)
         self._url = config.engine.rstrip("/") + "/chat/completions"
         self._timeout = config.engine_timeout
         self._retries = config.engine_retries
-        self._pool = ThreadPoolExecutor(config.engine_concurrency, "endpoint")
+        self._concurrency = config.engine_concurrency
         self._sleep = sleep
 
     def complete(self, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Send requests (bodies of chat completions) and return the first choice of each.
 
+        An exception that reaches the waiting thread, Ctrl-C above all, gives up the requests that
+        are under way.
+
         Raises:
-            EndpointError: one was refused, or had no answer after all tries.
+            EndpointError: one was refused, or had no answer after all tries; or the key is none.
         """
-        futures = [self._pool.submit(self._one, body) for body in requests]
+        work = _Round(list(requests), _key())
+        for _ in range(min(self._concurrency, len(requests))):
+            # Daemons, and not of an executor, whose threads Python waits for when it ends.
+            threading.Thread(target=self._serve, args=(work,), name="endpoint", daemon=True).start()
+        choices: list[dict[str, Any]] = [{}] * len(requests)
         try:
-            return [future.result() for future in futures]
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
+            for _ in requests:
+                index, outcome = work.wait()
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                choices[index] = outcome
+        finally:
+            work.give_up()
+        return choices
 
-    def close(self) -> None:
-        """End the threads."""
-        self._pool.shutdown(cancel_futures=True)
+    def _serve(self, work: _Round) -> None:
+        """Answer requests of a round until none is left."""
+        while (index := work.next()) is not None:
+            try:
+                work.finished.put((index, self._one(work, work.requests[index])))
+            except BaseException as error:  # raised where the answers are waited for
+                work.finished.put((index, error))
 
-    def _one(self, body: dict[str, Any]) -> dict[str, Any]:
+    def _one(self, work: _Round, body: dict[str, Any]) -> dict[str, Any]:
         problem = ""
         for attempt in range(self._retries + 1):
             if attempt:
-                self._sleep(_FIRST_WAIT * 2 ** (attempt - 1))
+                wait = min(_FIRST_WAIT * 2.0 ** (attempt - 1), _LONGEST_WAIT)
+                (self._sleep or work.given_up.wait)(wait)
             try:
-                return self._choice(self._post(json.dumps(body).encode()))
-            except urllib.error.HTTPError as error:
-                problem = f"status {error.code}: {_told(error)}"
-                if error.code not in _PASSING and error.code < 500:
-                    raise EndpointError(f"{self._url} refused a request with {problem}") from None
+                reply = work.send(self._url, json.dumps(body).encode(), self._timeout)
+                if 200 <= reply.status < 300:
+                    return self._choice(reply.content)
             except (OSError, http.client.HTTPException, ValueError) as error:
-                problem = str(getattr(error, "reason", None) or error) or repr(error)
+                problem = _told(str(getattr(error, "reason", None) or error) or repr(error), work)
+                continue
+            if 300 <= reply.status < 400:
+                raise EndpointError(
+                    f"{self._url} redirects to {_told(reply.location, work) or 'nowhere'} (status "
+                    f"{reply.status}), and redirects are not followed: the key and the prompts go "
+                    "to no other host than the one that was named; name the right one"
+                )
+            said = reply.content.decode("utf-8", "replace").strip() or reply.reason
+            problem = f"status {reply.status}: {_told(said, work)}"
+            if reply.status not in _PASSING and reply.status < 500:
+                raise EndpointError(f"{self._url} refused a request with {problem}")
         raise EndpointError(
             f"{self._url} has not answered in {self._retries + 1} tries ({problem}); is the server "
             "running? --language.engine-timeout and --language.engine-retries allow more"
         )
-
-    def _post(self, body: bytes) -> bytes:
-        headers = {"Content-Type": "application/json"}
-        if os.environ.get(KEY):
-            headers["Authorization"] = f"Bearer {os.environ[KEY]}"
-        request = urllib.request.Request(self._url, body, headers)
-        with urllib.request.urlopen(request, timeout=self._timeout) as reply:
-            content: bytes = reply.read(MAX_REPLY + 1)
-        if len(content) > MAX_REPLY:
-            raise ValueError(f"the reply is longer than {MAX_REPLY} bytes")
-        return content
 
     @staticmethod
     def _choice(content: bytes) -> dict[str, Any]:
@@ -130,10 +142,81 @@ class Endpoint:
             choice = json.loads(content)["choices"][0]
             if not isinstance(choice["message"].get("content"), (str, type(None))):
                 raise TypeError("the message is no text")
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        except (
+            ValueError,
+            KeyError,
+            IndexError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+        ) as error:
             raise ValueError(f"the reply is no chat completion: {error!r}") from error
         found: dict[str, Any] = choice
         return found
+
+
+class _Round:
+    """Requests that are waited for together.
+
+    Args:
+        requests: bodies.
+        key: of the server; "": none.
+
+    Attributes:
+        finished: index and outcome of each request that is done.
+        given_up: set once nobody waits any more.
+    """
+
+    def __init__(self, requests: list[dict[str, Any]], key: str) -> None:
+        self.requests = requests
+        self.key = key
+        self.finished: queue.SimpleQueue[tuple[int, dict[str, Any] | BaseException]] = (
+            queue.SimpleQueue()
+        )
+        self.given_up = threading.Event()
+        self._order = iter(range(len(requests)))
+        self._running: set[Post] = set()
+        self._lock = threading.Lock()
+
+    def next(self) -> int | None:
+        """The next request to be sent; None: there is none."""
+        with self._lock:
+            return None if self.given_up.is_set() else next(self._order, None)
+
+    def wait(self) -> tuple[int, dict[str, Any] | BaseException]:
+        """Index and outcome of the request that is done next."""
+        while True:
+            # Not in one wait: there are systems on which Ctrl-C does not interrupt a wait.
+            with contextlib.suppress(queue.Empty):
+                return self.finished.get(timeout=_PATIENCE)
+
+    def send(self, url: str, body: bytes, timeout: float) -> Reply:
+        """As `Post.send`.
+
+        Raises:
+            GivenUp: nobody waits for it any more.
+        """
+        headers = {"Content-Type": "application/json"}
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
+        post = Post(url, body, headers, MAX_REPLY)
+        with self._lock:
+            if self.given_up.is_set():
+                raise GivenUp
+            self._running.add(post)
+        try:
+            return post.send(timeout)
+        finally:
+            with self._lock:
+                self._running.discard(post)
+
+    def give_up(self) -> None:
+        """End everything that is under way."""
+        with self._lock:
+            self.given_up.set()
+            running = list(self._running)
+        for post in running:
+            post.give_up()
 
 
 class EndpointPolicy(AskingPolicy):
@@ -280,9 +363,62 @@ def _data_url(picture: NDArray[np.uint8]) -> str:
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def _told(error: urllib.error.HTTPError) -> str:
-    """What a server says about an error, shortened."""
+def _check_address(address: str) -> None:
+    """Refuse what is no address to which a path can be added.
+
+    Raises:
+        ValueError: with what is wrong.
+    """
+    parts = urllib.parse.urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(
+            f"language.engine must be 'transformers' or the address of a server, such as "
+            f"http://localhost:8000/v1; got {address!r}"
+        )
+    if "@" in parts.netloc:
+        # The address itself stays untold: it may hold a password.
+        raise ValueError(
+            f"the address of a server must hold no name and no password; a key is read from {KEY}"
+        )
+    if "?" in address or "#" in address:
+        raise ValueError(
+            f"the address of a server must end with its path, such as http://localhost:8000/v1: "
+            f"{address!r} has a query or a fragment"
+        )
+    if not (address.isascii() and address.isprintable()) or " " in address:
+        raise ValueError(
+            f"the address of a server must be plain ASCII without spaces (others in their encoded "
+            f"form), got {address!a}"
+        )
     try:
-        return error.read(2000).decode("utf-8", "replace").strip()[:300] or str(error.reason)
-    except OSError:
-        return str(error.reason)
+        valid = parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise ValueError(f"the address of a server has a port from 1 to 65535, got {address!r}")
+
+
+def _key() -> str:
+    """The key of the server, "" if there is none.
+
+    Raises:
+        EndpointError: it has characters that no header can carry; the message does not show it.
+    """
+    key = os.environ.get(KEY, "").strip()
+    if not all("!" <= character <= "~" for character in key):
+        raise EndpointError(
+            f"{KEY} holds a space, a line break or another character that no key has; set it again "
+            "(it is not shown here)"
+        )
+    return key
+
+
+def _told(text: str, work: _Round) -> str:
+    """What a server says, shortened, for people to read.
+
+    What would command a terminal becomes a question mark, and a key that it says back is hidden.
+    """
+    if work.key:
+        text = text.replace(work.key, f"[{KEY}]")
+    short = " ".join(text[:2000].split())[:300]
+    return "".join(character if character.isprintable() else "?" for character in short)

@@ -8,7 +8,6 @@ nothing.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wrappers.answer_json import Fields, read_json
 from wrappers.bid_then_act import BidThenActEnv, GameSnapshot
 from wrappers.task import ParseError
 from wrappers.text import TextView
@@ -121,13 +121,14 @@ class TextVectorGame(LockstepVectorGame):
         if len(body) > _MAX_OBJECT or not body.startswith("{"):
             return error
         try:
-            name = json.loads(body).get("action")
-        except (ValueError, AttributeError, RecursionError):
+            fields = read_json(body)
+        except ValueError:
             return error
+        wanted = fields.values("action") if isinstance(fields, Fields) else []
         names = self.action_names[agent]
-        if not isinstance(name, str) or name not in names:
+        if len(wanted) != 1 or not isinstance(wanted[0], str) or wanted[0] not in names:
             return error
-        index = names.index(name)
+        index = names.index(wanted[0])
         mask = self.envs[row].task.action_mask(self.possible_agents[agent])
         return index if mask[index] else error
 

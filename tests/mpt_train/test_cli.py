@@ -32,6 +32,8 @@ TINY = [
     *("--eval.repeats", "2", "--eval.curve-points", "2", "--eval.curve-worlds", "4"),
 ]
 
+SERVER = ("--engine", "http://localhost:1/v1")
+
 Result = tuple[int, str, str]
 Call = Callable[..., Result]
 
@@ -145,6 +147,11 @@ def test_lists(mpt: Call) -> None:
         (["train", "round-robin", *TINY, "--action.credit", "market"], "--action.credit"),
         (["eval"], "RUN"),
         (["eval", "somewhere", "--worlds", "0"], "--worlds must be at least 1"),
+        (["eval", RELAY, "--engine-model", "m"], "give its address as --engine"),
+        (["eval", RELAY, *SERVER, "--checkpoint", "cold_start"], "leave out --engine"),
+        (["eval", RELAY, *SERVER, "--backend", "nowhere"], "no backend 'nowhere'"),
+        (["eval", RELAY, "--engine", "http://localhost:1/v1?x=1"], "a query or a fragment"),
+        (["train", *TINY, "--policy", "language", "--language.engine", SERVER[1]], "mpt eval RUN"),
         (["play", "toys/rely-v0"], "Did you mean: toys/relay-v0"),
         (["play", RELAY, "--policy", "run"], "needs a run folder"),
         (["play", RELAY, "--coordination", "router"], "has to be trained"),

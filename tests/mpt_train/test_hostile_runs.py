@@ -15,6 +15,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from benchmarks.main import main
 from mpt_envs import register, registry
 from mpt_train.checkpoint import load_checkpoint, save_checkpoint
 from mpt_train.config import TrainConfig, check_config, from_json, to_json
@@ -213,9 +214,9 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "language.kl": (-0.1, math.nan),
     "language.batch_rows": (0,),
     "language.micro_batch": (0,),
-    "language.engine_concurrency": (0,),
-    "language.engine_timeout": (0.0, math.nan),
-    "language.engine_retries": (-1,),
+    "language.engine_concurrency": (0, 10**9),
+    "language.engine_timeout": (0.0, math.nan, 1e300, 10**400),
+    "language.engine_retries": (-1, 10**6),
 }
 
 
@@ -257,6 +258,36 @@ def test_all_methods_pass_the_check() -> None:
         check_config(from_json(to_json(tiny(name))))
 
 
+LEAVES = [
+    f"{part}.{field}" if part else field
+    for part, values in {"": to_json(TrainConfig()), **to_json(TrainConfig())}.items()
+    if isinstance(values, dict)
+    for field, value in values.items()
+    if not isinstance(value, dict)
+]
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_values_of_other_types_take_no_folder(name: str, tmp_path: Path) -> None:
+    """Also those that compare, or are true, as if they were of the right type."""
+    config = tiny("mpt-plus")
+    value: Any = config
+    for part in name.split("."):
+        value = getattr(value, part)
+    others: list[Any] = [{}, ({},), object(), b"x"]
+    if not isinstance(value, str) and name not in ("env.backend", "env.bid_levels"):
+        others.append("nonsense")
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        others += [] if name in ("env.agents", "env.max_turns") else [1, 0.5]
+    elif name != "env.dropout":  # whose range the game knows
+        others.append(10**400)
+    if value is not None and name != "network.bid_hidden":
+        others.append(None)
+    for other in others:
+        with pytest.raises(ValueError, match=f"{name} must be "):
+            check_config(changed(config, name, other))
+
+
 # -- folders -------------------------------------------------------------------------------------
 
 
@@ -267,7 +298,20 @@ def garbage(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "[1]", "7", "null", '"text"', '{"env": 7}', '{"a": 1}', "\x00" * 9]
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "[1]",
+        "7",
+        "null",
+        '"text"',
+        '{"env": 7}',
+        '{"a": 1}',
+        "\x00" * 9,
+        "[" * 99_999,
+    ],
 )
 def test_folders_of_garbage(text: str, tmp_path: Path) -> None:
     folder = garbage(tmp_path / "run", text)
@@ -285,8 +329,48 @@ def test_folders_of_garbage(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ['{"num_envs": "three"}', '{"network": {"hidden": "abc"}}'])
 def test_configurations_of_other_types(text: str, tmp_path: Path) -> None:
     config = from_json(json.loads(text))
-    with pytest.raises(ValueError, match="must be at least 1"):
+    with pytest.raises(ValueError, match=r"must be (at least 1|a list)"):
         Trainer(config, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("language.temperature", 0),
+        ("language.model", 3),
+        ("language.batch_rows", 0),
+        ("language.decoding", "beam"),
+        ("language.profile", "yes"),
+        ("language.engine_timeout", 1e300),
+        ("eval.worlds", 0),
+        ("eval.repeats", "two"),
+        ("env.agents", "two"),
+        ("env.dropout", None),
+        ("policy", "nets"),
+        ("coordination", 7),
+        ("network.hidden", []),
+        ("seed", -1),
+    ],
+)
+def test_an_edited_configuration_is_checked_wherever_it_is_read(
+    name: str, value: Any, finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    values = json.loads((folder / "config.json").read_text())
+    part, _, field = name.rpartition(".")
+    (values[part] if part else values)[field] = value
+    (folder / "config.json").write_text(json.dumps(values))
+    with pytest.raises(RunFolderError, match=f"config.json cannot be used: .*{name}"):
+        evaluate_run(folder)
+    for command in (
+        ["eval", str(folder)],
+        ["eval", str(folder), "--engine", "http://localhost:1/v1"],
+        ["play", str(folder)],
+        ["train", "--resume", "--folder", str(folder)],
+    ):
+        assert main(command) == 1
+        assert f"config.json cannot be used: {name}" in capsys.readouterr().err
 
 
 # -- checkpoints that were written by somebody else ----------------------------------------------

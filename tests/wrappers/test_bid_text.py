@@ -44,6 +44,31 @@ from wrappers.task import ParseError
         "0.71",
         "0.68",
         "bidding 0.7",
+        "Bid - 0.7",
+        "Bid \u2013 0.7",
+        "Bid -> 0.7",
+        "- 0.7",
+        "\u2022 0.7",
+        "I bid 0.7 \u2014 3 logs are near",
+        "I bid 0.7, 3 logs are near",
+        "I bid 0.7, 1 log is near",
+        "Bid: 0.7 - 1 log is near",
+        "Bid: 0.7\n- 1 log is near",
+        "Bid: 0.7\n2. Nothing else.",
+        "Bid: 0.7 (70%)",
+        "Bid: 0.7 or 70%",
+        "Bid: 0.7 = 7/10",
+        "Bid: **0.7** (3 ores)",
+        "Bid: 0.7, not less",
+        "GPT-4 says 0.7",
+        '{"bid": 0.7, "bid": 0.7}',
+        '{"bid": 0.7, "Bid": "70%"}',
+        '{"bid": 0.7, "why": "a", "why": "b"}',
+        '{"bid": 0.7, "others": {"bid": 0.1}}',
+        '{"bid": 0.7, "why": "not {\\"bid\\": 0.1}"}',
+        'Here: {"bid": 0.7, "others": [{"miner": 0.9}]} so.',
+        '{"answer": {"bid": 0.7}}',
+        "plus or minus nothing: 0.7",
     ],
 )
 def test_seven_tenths_in_many_manners(text: str) -> None:
@@ -92,6 +117,13 @@ def test_the_ends(text: str, level: int) -> None:
         ("0.7" + " " * MAX_ANSWER, "too_long"),
         ("__import__('os').getcwd()", "no_bid"),
         ("\uff10.\uff17", "no_bid"),  # digits that only look like ASCII
+        ("bid-0.7", "no_bid"),
+        ("bid: 0\uff0e7", "ambiguous_bid"),
+        ("bid: 0,1", "ambiguous_bid"),
+        ("bid: 1\uff05", "no_bid"),
+        ("bid: 1\u20442", "no_bid"),
+        ('{"bid": 0.9, "bid": "high"}', "bad_json"),
+        ('{"bid": 0.9, "bid": {"bid": 0.9}}', "bad_json"),
     ],
 )
 def test_what_leaves_a_doubt_is_refused(text: str, kind: str) -> None:
@@ -100,6 +132,122 @@ def test_what_leaves_a_doubt_is_refused(text: str, kind: str) -> None:
     assert error.kind == kind
     assert error.message
     assert len(error.text) <= 200
+
+
+@pytest.mark.parametrize(
+    "minus",
+    [
+        *(
+            "-",
+            "\u2010",
+            "\u2011",
+            "\u2012",
+            "\u2013",
+            "\u2014",
+            "\u2015",
+            "\u2212",
+            "\uff0d",
+            "\ufe63",
+        ),
+        *(
+            "\ufe58",
+            "\u2796",
+            "\u02d7",
+            "\u207b",
+            "\u2212 ",
+            "\uff0d ",
+            "minus ",
+            "Minus ",
+            "negative ",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("{}0.7", " {}.7\n", "{}70%", "{}7/10", "bid: {}0.7", "Bid {}0.7", "**Bid:** {}0.7"),
+        *("I bid {}0.7 because", "My bid is {}0.7.", "it is {}0.7", '{{"bid": "{}0.7"}}'),
+        *("bid 0.3, no: bid {}0.7",),
+    ],
+)
+def test_a_minus_in_whatever_character_is_no_plus(form: str, minus: str) -> None:
+    error = read_bid(form.format(minus), TENTHS)
+    assert isinstance(error, ParseError) and error.kind == "bid_out_of_range"
+
+
+@pytest.mark.parametrize(
+    "label", ["bid: {}", "Bid {}.", "**Bid:** {}", "I bid {} now", "bid of {}", "{}"]
+)
+@pytest.mark.parametrize(
+    "two",
+    [
+        *(
+            "0.2-0.9",
+            "0.2 - 0.9",
+            "0.2\u20130.9",
+            "0.2 \u2013 0.9",
+            "0.2\u22120.9",
+            "0.2 \u2014 0.9",
+        ),
+        *(
+            "0.2 or 0.9",
+            "0.2, or 0.9",
+            "0.2 (or 0.9)",
+            "0.2 or maybe 0.9",
+            "0.2 or even a bid of 0.9",
+        ),
+        *(
+            "0.2 to 0.9",
+            "0.2 up to 0.9",
+            "0.2 through 0.9",
+            "0.2..0.9",
+            "0.2...0.9",
+            "0.2\u20260.9",
+        ),
+        *("0.2, 0.9", "0.2,0.9", "0.2; 0.9", "0.2 and 0.9", "0.2 & 0.9", "0.2 | 0.9", "0.2~0.9"),
+        *(
+            "0.2 -> 0.9",
+            "0.2 \u2192 0.9",
+            "0.2 \u00b1 0.1",
+            "0.2 +/- 0.1",
+            "0.2 + 0.1",
+            "0.2 * 0.5",
+        ),
+        *("1 minus 0.3", "0.2 plus 0.1", "0 or 1", "0-1", "20%-90%", "20% or 90%", "2/10 or 9/10"),
+        *(
+            "0.2 or 5",
+            "0.2-5",
+            "0.2 or -0.9",
+            "0.2 or bid: 0.9",
+            "0.2 or bid 0.9",
+            "**0.2** or **0.9**",
+        ),
+    ],
+)
+def test_two_numbers_are_no_bid(label: str, two: str) -> None:
+    error = read_bid(label.format(two), TENTHS)
+    assert isinstance(error, ParseError), (label, two)
+    assert error.kind == "ambiguous_bid", (label, two)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"bid": 0.9, "bid": 0.1}',
+        '{"bid": 0.9, "Bid": 0.1}',
+        '{" bid ": 0.9, "BID": "0.1"}',
+        '{"bid": 0.9, "why": "a", "bid": 0.1}',
+        'I say {"bid": 0.9, "bid": 0.1}!',
+        '```json\n{"bid": 0.9, "bid": 0.1}\n```',
+        '{"bid": 0.9, "others": {"miner": 0.3}, "bid": 0.1}',
+        '{"bid": 0.9, "why": "' + "long " * 200 + '", "bid": 0.1}',
+        '{"bid": 0.9} {"bid": 0.9, "bid": 0.1}',
+        '{"bid": 1, "bid": 0}',
+    ],
+)
+def test_a_key_with_two_values_is_no_bid(text: str) -> None:
+    error = read_bid(text, TENTHS)
+    assert isinstance(error, ParseError) and error.kind == "ambiguous_bid"
 
 
 def test_the_nearest_level_and_of_two_the_lower() -> None:

@@ -249,5 +249,11 @@ def test_json_names_an_action_where_the_task_reads_names_only() -> None:
     game.auction(np.array([[10]]))
     names = game.action_names[0]
     assert names[game.read(0, 0, '{"action": "logger.wait"}')] == "logger.wait"  # type: ignore[index]
-    for text in ('{"action": "craft_table"}', '{"action": ["logger.wait"]}', "{1}"):
+    for text in (
+        '{"action": "craft_table"}',
+        '{"action": ["logger.wait"]}',
+        "{1}",
+        '{"action": "logger.wait", "action": "miner.wait"}',
+        '{"action": "miner.wait", "Action": "logger.wait"}',
+    ):
         assert isinstance(game.read(0, 0, text), ParseError)
