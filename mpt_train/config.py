@@ -50,7 +50,8 @@ class ColdStartConfig:
     """Supervised learning on demonstrations before anything else."""
 
     episodes: int = 64
-    """Demonstration episodes (the same for every method of a seed); 0: no cold start."""
+    """Demonstration episodes (the same for every method of a seed); 0: no cold start. A file of
+    ``language.demonstrations`` is used whole, whatever their number."""
     action_noise: float = 0.3
     """Probability that the demonstrator acts at random among the legal actions."""
     bid_noise: float = 0.3
@@ -285,9 +286,19 @@ def _field(config: TrainConfig, name: str) -> Any:
 
 def _language_problems(config: TrainConfig) -> list[str]:
     """What agents that answer in text cannot do."""
-    if config.policy != "language":
-        return []
     problems = []
+    if config.language.demonstrations:
+        if config.policy != "language":
+            problems.append(
+                "language.demonstrations is what language models read: it needs --policy language"
+            )
+        elif config.cold_start.episodes == 0 or config.cold_start.epochs == 0:
+            problems.append(
+                "language.demonstrations names a file to learn the cold start from, but "
+                "cold_start.episodes = 0 or cold_start.epochs = 0 wants no cold start; drop one"
+            )
+    if config.policy != "language":
+        return problems
     gradient = config.coordination == "learned" and config.bids.kind in ("policy_gradient", "both")
     if gradient and config.bids.estimator == "marginal":
         problems.append(

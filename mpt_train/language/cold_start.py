@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,26 +36,22 @@ def fit(
 
     Args:
         policy: the agents.
-        demonstrations: recorded episodes, unless the configuration names a file.
+        demonstrations: recorded episodes.
         game: the game they were recorded in.
         config: epochs, answers in a batch, learning rate of Adam.
         seed: training seed of the run.
         counter: operations.
     """
     own = policy.config
-    examples: Iterable[Example]
-    if own.demonstrations:
-        examples = demos.read(Path(own.demonstrations))
-    else:
-        examples = demos.replay(
-            game,
-            demonstrations.batch,
-            demonstration_seeds(seed, game.num_envs),
-            own.answers,
-            history=own.history,
-            bids=bool(policy.num_levels),
-            pictures=own.pictures,
-        )
+    examples = demos.replay(
+        game,
+        demonstrations.batch,
+        demonstration_seeds(seed, game.num_envs),
+        own.answers,
+        history=own.history,
+        bids=bool(policy.num_levels),
+        pictures=own.pictures,
+    )
     answers = encode(policy, examples, game)
     return fit_answers(policy, answers, config, seed, counter)
 

@@ -192,7 +192,7 @@ def _example(line: str, where: str) -> Example:
         for text in (*texts.values(), *names.values()):
             # Half a surrogate pair is no text, and no tokenizer takes it.
             text.encode()
-        counts = {name: _whole(value.get(name, 0), name) for name in ("seed", "turn")}
+        seed, turn = _whole(value.get("seed", 0), "seed"), _whole(value.get("turn", 0), "turn")
         user, answer = texts["user"], texts["assistant"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DemonstrationError(
@@ -209,7 +209,8 @@ def _example(line: str, where: str) -> Example:
         )
     return Example(
         **names,
-        **counts,
+        seed=seed,
+        turn=turn,
         system=texts.get("system", ""),
         user=user,
         answer=answer,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mpt_train.flops import FlopCounter
-from mpt_train.language import cold_start, learning
+from mpt_train.language import cold_start, demos, learning
 from mpt_train.language.asking import AskingPolicy, Question
 from mpt_train.language.chat import Chat, Tokens, common_prefix
 from mpt_train.language.config import LanguageConfig
@@ -60,6 +61,7 @@ class LanguagePolicy(AskingPolicy):
             self.reference = voices.reference
         loaded = voices.loaded
         self.chat = Chat(loaded.tokenizer, loaded.end, config.max_prompt_tokens)
+        self._taught: list[list[tuple[str, Answer]]] = []
         self._options: dict[str, Tokens] = {}
         self._prefixes: dict[tuple[int, ...], tuple[tuple[int, ...], Session]] = {}
         self._shared: dict[int, Tokens] = {}
@@ -345,6 +347,19 @@ class LanguagePolicy(AskingPolicy):
         """See `TextPolicy`."""
         assert isinstance(game, TextVectorGame)
         return cold_start.fit(self, demonstrations, game, config, seed, counter)
+
+    def read_demonstrations(self, game: VectorGame) -> None:
+        """See `TextPolicy`."""
+        assert isinstance(game, TextVectorGame)
+        path = Path(self.config.demonstrations)
+        self._taught = cold_start.encode(self, demos.read(path), game)
+
+    def fit_file(
+        self, config: ColdStartConfig, seed: int, counter: FlopCounter
+    ) -> dict[str, float]:
+        """See `TextPolicy`."""
+        taught, self._taught = self._taught, []
+        return cold_start.fit_answers(self, taught, config, seed, counter)
 
 
 def build_policy(config: TrainConfig, game: VectorGame) -> AskingPolicy:

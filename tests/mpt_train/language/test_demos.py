@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,18 +10,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from benchmarks.main import main
+from mpt_envs import register, registry
 from mpt_train.cold_start import demonstrate, replay_solo
-from mpt_train.config import ColdStartConfig
+from mpt_train.config import ColdStartConfig, TrainConfig
 from mpt_train.flops import FlopCounter
 from mpt_train.games import build_game
 from mpt_train.language import cold_start, demos
 from mpt_train.language.errors import DemonstrationError
 from mpt_train.language.game import TextVectorGame
 from mpt_train.language.policy import LanguagePolicy
+from mpt_train.logs import RunLogger, read_metrics
+from mpt_train.loop import Trainer
 from mpt_train.seeds import demonstration_seeds
 from tests.mpt_train.language.swarms import TASK, build, config
+from tests.toys import RelayTask
+from wrappers.errors import MissingCapabilityError
+from wrappers.task import TurnTask
 
 
 def written(tmp_path: Path, *options: str) -> list[dict[str, Any]]:
@@ -262,8 +270,6 @@ def test_an_agent_without_demonstrations_is_told(tmp_path: Path) -> None:
 
 def test_the_loss_is_on_the_answers_only() -> None:
     """Fitting one answer raises its probability; what the prompt says is not learned."""
-    import torch
-
     _, policy, game = build(config(parameters="separate"))
     assert isinstance(policy, LanguagePolicy)
     example = demos.Example("logger_0", "logger", "bid", 0, 0, "", "Sees: log. Bid.", "0.9")
@@ -287,8 +293,6 @@ def _for(game: TextVectorGame, agent: int) -> demos.Example:
 
 
 def _log_prob(policy: LanguagePolicy, answer: Any) -> float:
-    import torch
-
     with torch.no_grad():
         log_probs, valid, _, _ = policy.voices.token_log_probs(
             0, [answer.prompt], [answer.tokens], 1.0
@@ -297,8 +301,6 @@ def _log_prob(policy: LanguagePolicy, answer: Any) -> float:
 
 
 def _prompt_log_prob(policy: LanguagePolicy, prompt: Any) -> float:
-    import torch
-
     with torch.no_grad():
         log_probs, valid, _, _ = policy.voices.token_log_probs(0, [prompt[:1]], [prompt[1:]], 1.0)
     return float((log_probs * valid).sum())
@@ -314,3 +316,79 @@ def test_mistakes_of_the_command_are_told(
     arguments = ["demos", TASK, "--out", str(tmp_path / "x"), *options]
     assert main(arguments) == 2
     assert "mpt:" in capsys.readouterr().err
+
+
+# -- runs that learn from a file -------------------------------------------------------------------
+
+
+class Alone(RelayTask):
+    """The relay without an expert."""
+
+    expert_bid = TurnTask.expert_bid
+    expert_action = TurnTask.expert_action
+
+
+def relay_lines() -> list[str]:
+    """An answer of each kind of the relay's agents."""
+    answers = {"filler": "fill", "carrier": "carry"}
+    return [
+        _line(agent=None, role=role, phase=phase, messages=_messages(answer))
+        for role, action in answers.items()
+        for phase, answer in (("bid", "0.9"), ("act", action))
+    ]
+
+
+def from_file(path: Path, method: str = "mpt", **changes: Any) -> TrainConfig:
+    if "toys/alone-v0" not in registry:
+        register("toys/alone-v0", task=Alone)
+    # Files name actions of the swarm's roles; max_answer_tokens has room for them.
+    run = config(method, demonstrations=str(path), max_answer_tokens=8)
+    return dataclasses.replace(run, task="toys/alone-v0", budget_gflop=0.01, **changes)
+
+
+def test_a_file_starts_a_task_that_has_no_expert(tmp_path: Path) -> None:
+    path = tmp_path / "demos.jsonl"
+    path.write_text("\n".join(relay_lines()))
+    trainer = Trainer(from_file(path), tmp_path / "run")
+    before = [p.detach().clone() for p in trainer.agents.policy.parameters()]
+    with RunLogger(tmp_path / "run") as logger:
+        trainer._cold_start(logger)
+    (record,) = read_metrics(tmp_path / "run")
+    assert {"cold_start_bid_loss", "cold_start_action_loss"} <= set(record)
+    assert "demonstration_return" not in record and trainer.counter.parts["cold_start"] > 0
+    changed = zip(before, trainer.agents.policy.parameters(), strict=True)
+    assert any(not torch.equal(old, new) for old, new in changed)
+    # What was learned is in the checkpoint: a resumed run does not need the file.
+    path.unlink()
+    assert Trainer(from_file(path), tmp_path / "run", resume=True).progress.cold_start
+
+
+@pytest.mark.parametrize("method", ["mpt", "router"])
+def test_the_expert_is_asked_for_what_no_file_teaches(tmp_path: Path, method: str) -> None:
+    path = tmp_path / "demos.jsonl"
+    path.write_text("\n".join(relay_lines()))
+    run = from_file(path, method)
+    if method == "mpt":
+        run = dataclasses.replace(
+            run, language=dataclasses.replace(run.language, demonstrations="")
+        )
+    with pytest.raises(MissingCapabilityError, match=r"no scripted expert; .*demonstrations"):
+        Trainer(run).train()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"policy": "networks"}, "needs --policy language"),
+        ({"cold_start": ColdStartConfig(episodes=0)}, "wants no cold start"),
+        ({"cold_start": ColdStartConfig(epochs=0)}, "wants no cold start"),
+        ({}, "cannot be read"),
+    ],
+)
+def test_a_file_that_would_not_be_learned_from_takes_no_folder(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    run = from_file(tmp_path / "nothing.jsonl", **changes)
+    with pytest.raises(ValueError, match=message):
+        Trainer(run, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
