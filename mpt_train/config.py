@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -223,7 +224,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "eval.curve_worlds": (1, math.inf),
     "language.rank": (1, math.inf),
     "language.alpha": (_ABOVE_ZERO, math.inf),
-    "language.temperature": (_ABOVE_ZERO, math.inf),
+    # Below, logits leave the range of float32.
+    "language.temperature": (1e-3, math.inf),
     "language.max_prompt_tokens": (16, math.inf),
     "language.max_answer_tokens": (1, 2048),
     "language.history": (0, math.inf),
@@ -299,6 +301,14 @@ def _language_problems(config: TrainConfig) -> list[str]:
             )
     if config.policy != "language":
         return problems
+    try:
+        re.compile(config.language.targets)
+    except re.error as error:
+        problems.append(
+            f"language.targets = {config.language.targets!r} is no regular expression: {error}"
+        )
+    if not config.language.model.strip():
+        problems.append("language.model must name a model, e.g. tiny, a folder or a hub id")
     gradient = config.coordination == "learned" and config.bids.kind in ("policy_gradient", "both")
     if gradient and config.bids.estimator == "marginal":
         problems.append(
