@@ -500,7 +500,7 @@ class Trainer:
     # -- checkpoints -------------------------------------------------------------------------
 
     def _tensors(self) -> dict[str, torch.Tensor]:
-        tensors = {name: p.detach() for name, p in self._parameters.items()}
+        tensors = {name: p.detach() for name, p in self._parameters.items()} | self.agents.base()
         for name, parameter in self._parameters.items():
             for key, value in self._optimizer.state.get(parameter, {}).items():
                 tensors[f"adam.{key}.{name}"] = value

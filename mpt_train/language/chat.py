@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpt_train.language.errors import ModelNotFoundError
+
 FALLBACK = (
     "{% for message in messages %}### {{ message['role'] }}\n{{ message['content'] }}\n\n"
     "{% endfor %}{% if add_generation_prompt %}### assistant\n{% endif %}"
@@ -36,9 +38,16 @@ class Chat:
         tokenizer: a transformers tokenizer.
         stop: id of the token that ends an answer.
         max_tokens: longest prompt.
+        name: of the model, for messages.
+
+    Raises:
+        ModelNotFoundError: the tokenizer's chat template is broken.
     """
 
-    def __init__(self, tokenizer: Any, stop: int, max_tokens: int) -> None:
+    def __init__(
+        self, tokenizer: Any, stop: int, max_tokens: int, name: str = "this model"
+    ) -> None:
+        self.name = name
         self.tokenizer = tokenizer
         self.stop = stop
         self.max_tokens = max_tokens
@@ -51,6 +60,12 @@ class Chat:
         )
         if tokenizer.chat_template is None:
             tokenizer.chat_template = FALLBACK
+        text = self._apply(_SYSTEM, _USER)
+        if _SYSTEM[1:-1] not in text or _USER[1:-1] not in text:
+            raise ModelNotFoundError(
+                f"the chat template of {name} does not write what it is given, only "
+                f"{text[:200]!r}; agents would read nothing"
+            )
         self._parts = self._take_apart()
 
     # -- prompts -----------------------------------------------------------------------------
@@ -149,15 +164,21 @@ class Chat:
             # Known to some templates, ignored by the others.
             "enable_thinking": False,
         }
+        merged = [{"role": "user", "content": f"{system}\n\n{user}"}]
         try:
-            text: str = self.tokenizer.apply_chat_template(messages, **options)
+            try:
+                text: str = self.tokenizer.apply_chat_template(messages, **options)
+            except Exception as error:
+                said = str(error).lower()
+                if not system or ("system" not in said and "role" not in said):
+                    raise
+                text = self.tokenizer.apply_chat_template(merged, **options)
         except Exception as error:
-            if not system:
-                raise
-            if "system" not in str(error).lower() and "role" not in str(error).lower():
-                raise
-            merged = [{"role": "user", "content": f"{system}\n\n{user}"}]
-            text = self.tokenizer.apply_chat_template(merged, **options)
+            # A template is a program of the model's author: it may raise anything.
+            raise ModelNotFoundError(
+                f"the chat template of {self.name} writes no prompt: {type(error).__name__}: "
+                f"{str(error)[:300]}"
+            ) from error
         return text
 
     def _take_apart(self) -> tuple[str, str, str] | None:
