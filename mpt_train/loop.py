@@ -156,7 +156,7 @@ class Trainer:
         if self.run is None:
             return self._train(None, progress)
         with self.run.lock(), RunLogger(self.run.path) as logger:
-            logger.rewind(self.progress.step)
+            logger.rewind(self.progress.step, begun=bool(self.progress.cold_start))
             return self._train(logger, progress)
 
     def _train(self, logger: RunLogger | None, show: bool) -> RunSummary:
