@@ -101,9 +101,9 @@ class RunLogger:
                     last = record["step"]
             if (not self._torn and begun and not kept) or last < step - self._torn:
                 raise LogError(
-                    f"the log {self.path} ends after step {last}, but the checkpoint is of step "
-                    f"{step}: it was cut or replaced; restore it from a copy, or start the run "
-                    "again (mpt train --overwrite)"
+                    f"the log {self.path} does not reach the checkpoint, which is of step {step}: "
+                    "it was cut or replaced; restore it from a copy, or start the run again (mpt "
+                    "train --overwrite)"
                 )
             if len(kept) < len(lines):
                 self._file.close()

@@ -150,15 +150,21 @@ REPLACED = {
 }
 
 
-@pytest.mark.parametrize("steps", [0, 1, 8])
-@pytest.mark.parametrize("how", REPLACED)
+@pytest.mark.parametrize(
+    ("how", "steps"),
+    [
+        (how, steps)
+        for how in REPLACED
+        for steps in (0, 1, 8)
+        # A short log is whole in its first lines, or loses no more than half a line.
+        if steps == 8 or how not in ("cut in half", "first lines")
+    ],
+)
 def test_a_log_that_does_not_reach_the_checkpoint_is_refused(
     how: str, steps: int, tmp_path: Path
 ) -> None:
     path = logged(tmp_path, steps)
     content = REPLACED[how](path.read_bytes())
-    if steps < 8 and how in ("cut in half", "first lines"):
-        pytest.skip("too few lines for that")
     path.unlink()
     if content is not None:
         path.write_bytes(content)
