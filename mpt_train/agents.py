@@ -39,14 +39,28 @@ class Agents:
             for name, parameter in module.named_parameters()
         }
 
+    def base(self) -> dict[str, Tensor]:
+        """Fingerprints of the model below the agents (`Policy.base`), as ``base.*``."""
+        return {f"base.{name}": mark for name, mark in self.policy.base().items()}
+
     @torch.no_grad()
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Take parameters from a checkpoint's tensors.
 
         Raises:
-            CheckpointError: one is missing, of another shape, or holds what is no finite number;
-                nothing was taken then.
+            CheckpointError: one is missing, of another shape, or holds what is no finite number, or
+                the model below them is another one; nothing was taken then.
         """
+        for name, mark in self.base().items():
+            # Checkpoints of earlier releases have none.
+            kept = tensors.get(name, mark)
+            if not torch.equal(kept, mark):
+                raise CheckpointError(
+                    f"this checkpoint was learned on another model than {self.policy.base_name} "
+                    f"is now: the fingerprint of its {name.partition('.')[2]} was {_hex(kept)} and "
+                    f"is {_hex(mark)}; bring the model back that it was learned on, or start the "
+                    "run again"
+                )
         parameters = self.named_parameters()
         for name, parameter in parameters.items():
             if name not in tensors or tensors[name].shape != parameter.shape:
@@ -62,6 +76,10 @@ class Agents:
                 )
         for name, parameter in parameters.items():
             parameter.copy_(tensors[name])
+
+
+def _hex(mark: Tensor) -> str:
+    return bytes(mark.flatten().to(torch.uint8).tolist()).hex()[:16]
 
 
 def build_agents(config: TrainConfig, game: VectorGame) -> Agents:

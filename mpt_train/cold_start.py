@@ -22,6 +22,7 @@ from mpt_train.flops import BACKWARD, FlopCounter
 from mpt_train.policy import Policy, SwarmPolicy, masked_log_softmax
 from mpt_train.rollout import Batch, check_observations, pad_masks, stack_observations
 from mpt_train.seeds import demonstration_seeds
+from wrappers.errors import MissingCapabilityError
 from wrappers.rng import STREAM_EXPERT, uniform4
 from wrappers.vector import VectorGame
 
@@ -44,7 +45,16 @@ def demonstrate(
         config: the noise.
         seed: training seed of the run.
         policy_width, policy_actions: padding of observations and masks, as in `Batch`.
+
+    Raises:
+        MissingCapabilityError: the task has no expert.
     """
+    if not game.has_expert:
+        raise MissingCapabilityError(
+            f"{game.task_id} has no scripted expert; train with --cold-start.episodes 0, let "
+            "language models learn from a file (--language.demonstrations), or implement "
+            "expert_bid and expert_action in your task"
+        )
     game.reset(demonstration_seeds(seed, game.num_envs))
     return _play(game, config, None, policy_width, policy_actions)
 

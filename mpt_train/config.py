@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -51,7 +52,8 @@ class ColdStartConfig:
     """Supervised learning on demonstrations before anything else."""
 
     episodes: int = 64
-    """Demonstration episodes (the same for every method of a seed); 0: no cold start."""
+    """Demonstration episodes (the same for every method of a seed); 0: no cold start. A file of
+    ``language.demonstrations`` is used whole, whatever their number."""
     action_noise: float = 0.3
     """Probability that the demonstrator acts at random among the legal actions."""
     bid_noise: float = 0.3
@@ -223,7 +225,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "eval.curve_worlds": (1, math.inf),
     "language.rank": (1, math.inf),
     "language.alpha": (_ABOVE_ZERO, math.inf),
-    "language.temperature": (_ABOVE_ZERO, math.inf),
+    # Below, logits leave the range of float32.
+    "language.temperature": (1e-3, math.inf),
     "language.max_prompt_tokens": (16, math.inf),
     "language.max_answer_tokens": (1, 2048),
     "language.history": (0, math.inf),
@@ -306,9 +309,27 @@ def _field(config: TrainConfig, name: str) -> Any:
 
 def _language_problems(config: TrainConfig) -> list[str]:
     """What agents that answer in text cannot do."""
-    if config.policy != "language":
-        return []
     problems = []
+    if config.language.demonstrations:
+        if config.policy != "language":
+            problems.append(
+                "language.demonstrations is what language models read: it needs --policy language"
+            )
+        elif config.cold_start.episodes == 0 or config.cold_start.epochs == 0:
+            problems.append(
+                "language.demonstrations names a file to learn the cold start from, but "
+                "cold_start.episodes = 0 or cold_start.epochs = 0 wants no cold start; drop one"
+            )
+    if config.policy != "language":
+        return problems
+    try:
+        re.compile(config.language.targets)
+    except re.error as error:
+        problems.append(
+            f"language.targets = {config.language.targets!r} is no regular expression: {error}"
+        )
+    if not config.language.model.strip():
+        problems.append("language.model must name a model, e.g. tiny, a folder or a hub id")
     gradient = config.coordination == "learned" and config.bids.kind in ("policy_gradient", "both")
     if gradient and config.bids.estimator == "marginal":
         problems.append(

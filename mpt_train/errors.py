@@ -45,3 +45,16 @@ class TrainingInterrupted(KeyboardInterrupt):
 
 class UsageError(MarketError, ValueError):
     """What was asked for on the command line, or in a configuration, cannot be done."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory has run out, the computer's or an accelerator's.
+
+    PyTorch's errors are known by their words: the one of the CPU is a plain `RuntimeError`.
+    """
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    text = str(error)
+    return isinstance(error, RuntimeError) and any(
+        words in text for words in ("can't allocate memory", "not enough memory", "out of memory")
+    )

@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from mpt_train.plain import to_plain
 
@@ -19,17 +20,26 @@ TEMPORARY = ".part"
 """Suffix of files that are not complete yet."""
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file in one step, durably.
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of another one, durably, when the block ends.
+
+    A link stays one, and what it leads to is replaced. What is no file, e.g. a pipe, is written as
+    it is.
 
     Raises:
-        OSError: the disk is full, the folder is not writable, ...; the old file is as it was, and
-            what was written of the new one is deleted.
+        OSError: the disk is full, the folder is not writable, ...; as after any other error in the
+            block the old file is as it was, and what was written of the new one is deleted.
     """
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as file:
+            yield file
+        return
+    path = path.resolve()
     temporary = path.with_name(path.name + TEMPORARY)
     try:
         with open(temporary, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -38,6 +48,12 @@ def write_atomically(path: Path, content: bytes) -> None:
             temporary.unlink()
         raise
     sync_folder(path.parent)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file in one step, durably (see `replacing`)."""
+    with replacing(path) as file:
+        file.write(content)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -7,7 +7,8 @@ that every line is valid JSON (`mpt_train.plain`); `read_metrics` turns them bac
 
 A process that is killed while it writes leaves half a line at the end. Readers ignore it, and it is
 cut off when the log is opened again. A run that goes back to a checkpoint first calls
-`RunLogger.rewind`, so that no step is in the log twice.
+`RunLogger.rewind`, so that no step is in the log twice; a log that does not reach the checkpoint,
+because it was cut or replaced, is refused there.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from mpt_train.plain import from_plain, to_plain
 
 METRICS = "metrics.jsonl"
 TENSORBOARD = "tb"
+_BEGINNING = b'{"step": '
 
 
 class RunLogger:
@@ -46,6 +48,7 @@ class RunLogger:
         self._tensorboard = tensorboard
         self._purge_step: int | None = None
         self._events: EventFile | None = None
+        self._torn = False
         with self._explained():
             self._file = self._open()
 
@@ -68,17 +71,22 @@ class RunLogger:
                     self._events = EventFile(self.folder / TENSORBOARD, self._purge_step)
                 self._events.add(step, dict(_scalars(from_plain(values))))
 
-    def rewind(self, step: int) -> None:
+    def rewind(self, step: int, *, begun: bool = False) -> None:
         """Forget every record of a later step than ``step``, and half a line at the end.
 
         TensorBoard forgets them too, as soon as the next record is logged.
 
+        Args:
+            step: the last one that is kept.
+            begun: whether there must be a record, of the cold start, also where it is step 0.
+
         Raises:
-            LogError: a line that is to be kept is damaged.
+            LogError: a line that is to be kept is damaged, or missing: the log does not reach the
+                step. Half a line at the end may have been its last record.
         """
         with self._explained():
             lines = self.path.read_bytes().splitlines(keepends=True)
-            kept, damaged = [], None
+            kept, damaged, last = [], None, 0
             for number, line in enumerate(lines, start=1):
                 record = _parse(line)
                 if record is None:
@@ -90,6 +98,13 @@ class RunLogger:
                             "copy, or start the run again (mpt train --overwrite)"
                         )
                     kept.append(line)
+                    last = record["step"]
+            if (not self._torn and begun and not kept) or last < step - self._torn:
+                raise LogError(
+                    f"the log {self.path} does not reach the checkpoint, which is of step {step}: "
+                    "it was cut or replaced; restore it from a copy, or start the run again (mpt "
+                    "train --overwrite)"
+                )
             if len(kept) < len(lines):
                 self._file.close()
                 write_atomically(self.path, b"".join(kept))
@@ -128,6 +143,9 @@ class RunLogger:
             file.seek(end - size)
             tail = file.read(size)
         if tail and not tail.endswith(b"\n"):
+            line = tail[tail.rfind(b"\n") + 1 :]
+            # Of a record, that is, and not of whatever has taken its place.
+            self._torn = line.startswith(_BEGINNING[: len(line)])
             file.truncate(end - len(tail) + tail.rfind(b"\n") + 1)
         return file
 

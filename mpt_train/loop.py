@@ -127,6 +127,10 @@ class Trainer:
         )
         self._branches = BranchPlayer(self.game)
         self._curve_game = self.game.spawn(config.eval.curve_worlds)
+        resumed = resume and folder is not None and has_checkpoint(RunFolder(folder).checkpoint)
+        if config.language.demonstrations and not resumed:
+            assert isinstance(self.agents.policy, TextPolicy)
+            self.agents.policy.read_demonstrations(self.game)
         # Only now, so that a configuration that cannot be built takes no folder.
         self.run = (
             None
@@ -152,7 +156,7 @@ class Trainer:
         if self.run is None:
             return self._train(None, progress)
         with self.run.lock(), RunLogger(self.run.path) as logger:
-            logger.rewind(self.progress.step)
+            logger.rewind(self.progress.step, begun=bool(self.progress.cold_start))
             return self._train(logger, progress)
 
     def _train(self, logger: RunLogger | None, show: bool) -> RunSummary:
@@ -218,32 +222,14 @@ class Trainer:
     def _cold_start(self, logger: RunLogger | None) -> None:
         config, state = self.config, self.progress
         record: dict[str, Any] = {"kind": "cold_start"}
-        if config.cold_start.episodes:
-            policy = self.agents.policy
-            swarm = build_game(config, config.cold_start.episodes, solo=False)
-            solo = config.coordination == "solo"
-            width = max(swarm.observation_sizes) if solo else policy.observation_size
-            actions = max(swarm.action_counts) if solo else policy.num_actions
-            demos = demonstrate(swarm, config.cold_start, config.seed, width, actions)
-            if solo:
-                game = build_game(config, config.cold_start.episodes)
-                demos = replay_solo(
-                    game, demos, swarm, config.seed, policy.observation_size, policy.num_actions
-                )
-            state.demonstration_return = demos.mean_return
-            if isinstance(policy, TextPolicy):
-                played_in = game if solo else swarm
-                record |= policy.fit(demos, played_in, config.cold_start, config.seed, self.counter)
-            if isinstance(policy, SwarmPolicy) or self.agents.coordination.module is not None:
-                record |= fit(
-                    demos,
-                    policy,
-                    self.agents.coordination,
-                    config.cold_start,
-                    config.seed,
-                    self.counter,
-                )
-            record["demonstration_return"] = demos.mean_return
+        policy = self.agents.policy
+        file = bool(config.language.demonstrations)
+        if file:
+            assert isinstance(policy, TextPolicy)
+            record |= policy.fit_file(config.cold_start, config.seed, self.counter)
+        # A strategy with parameters of its own learns from the expert's moves in any case.
+        if config.cold_start.episodes and not (file and self.agents.coordination.module is None):
+            record |= self._follow_expert(file)
         game = self.game.spawn(config.eval.worlds)
         evaluation = self._evaluate(game, config.eval.repeats)
         state.cold_start = evaluation.to_json()
@@ -255,6 +241,35 @@ class Trainer:
             logger.log(state.step, record)
             save_checkpoint(self.run.cold_start, self._tensors(), self._state())
             self._save(logger)
+
+    def _follow_expert(self, only_coordination: bool) -> dict[str, Any]:
+        """Learn from demonstrations of the scripted expert; returns its part of the record."""
+        config, policy = self.config, self.agents.policy
+        record: dict[str, Any] = {}
+        swarm = build_game(config, config.cold_start.episodes, solo=False)
+        solo = config.coordination == "solo"
+        width = max(swarm.observation_sizes) if solo else policy.observation_size
+        actions = max(swarm.action_counts) if solo else policy.num_actions
+        demos = demonstrate(swarm, config.cold_start, config.seed, width, actions)
+        if solo:
+            game = build_game(config, config.cold_start.episodes)
+            demos = replay_solo(
+                game, demos, swarm, config.seed, policy.observation_size, policy.num_actions
+            )
+        self.progress.demonstration_return = demos.mean_return
+        if isinstance(policy, TextPolicy) and not only_coordination:
+            played_in = game if solo else swarm
+            record |= policy.fit(demos, played_in, config.cold_start, config.seed, self.counter)
+        if isinstance(policy, SwarmPolicy) or self.agents.coordination.module is not None:
+            record |= fit(
+                demos,
+                policy,
+                self.agents.coordination,
+                config.cold_start,
+                config.seed,
+                self.counter,
+            )
+        return record | {"demonstration_return": demos.mean_return}
 
     def step(self) -> dict[str, Any]:
         """One batch of episodes and its updates; returns the record for the log."""
@@ -485,7 +500,7 @@ class Trainer:
     # -- checkpoints -------------------------------------------------------------------------
 
     def _tensors(self) -> dict[str, torch.Tensor]:
-        tensors = {name: p.detach() for name, p in self._parameters.items()}
+        tensors = {name: p.detach() for name, p in self._parameters.items()} | self.agents.base()
         for name, parameter in self._parameters.items():
             for key, value in self._optimizer.state.get(parameter, {}).items():
                 tensors[f"adam.{key}.{name}"] = value

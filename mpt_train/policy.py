@@ -34,13 +34,19 @@ class Policy(nn.Module):
         num_agents: A.
         num_actions: K, the largest number of actions of any agent.
         num_levels: L, the number of bid levels; 0 for agents that never bid.
+        base_name: of the model that all of them are built on; "": none.
     """
 
+    base_name = ""
     observation_size: int
     action_counts: tuple[int, ...]
     num_agents: int
     num_actions: int
     num_levels: int
+
+    def base(self) -> dict[str, Tensor]:
+        """Fingerprints of the parts of that model, which checkpoints keep; empty: none."""
+        return {}
 
 
 class SwarmPolicy(Policy):

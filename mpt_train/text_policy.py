@@ -109,3 +109,18 @@ class TextPolicy(Policy, abc.ABC):
             seed: training seed of the run.
             counter: operations.
         """
+
+    def read_demonstrations(self, game: VectorGame) -> None:
+        """Read the file that the cold start learns from (`LanguageConfig.demonstrations`).
+
+        Called before any work is done, so that a file that cannot be used is told then.
+
+        Args:
+            game: of the run, for the names of its agents.
+        """
+
+    def fit_file(
+        self, config: ColdStartConfig, seed: int, counter: FlopCounter
+    ) -> dict[str, float]:
+        """As `fit`, on the demonstrations of the file that was read."""
+        raise NotImplementedError(f"{type(self).__name__} learns from no file")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mpt_train.errors import TrainingInterrupted, UsageError
+from mpt_train.errors import TrainingInterrupted, UsageError, is_out_of_memory
 from wrappers.errors import MarketError
 
 DEBUG = "MPT_DEBUG"
@@ -43,8 +43,11 @@ def run(command: Callable[[], int]) -> int:
         # more when it flushes on exit.
         _drop_output()
         return 141
-    except MemoryError as error:
-        say(f"mpt: there is not enough memory for this: {error}; try fewer worlds or smaller sizes")
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        why = str(error).strip().partition("\n")[0]
+        say(f"mpt: there is not enough memory for this: {why}; try fewer worlds or smaller sizes")
         return 1
     except MarketError as error:
         if os.environ.get(DEBUG) == "1":

@@ -5,17 +5,21 @@ has a chat template it is used, else `FALLBACK`. A template that has no system m
 front of the user's.
 
 What is told may contain anything, e.g. a document of a corpus with the markup of some chat template
-in it. `Chat` breaks every special token of the tokenizer that occurs in a message, so that no text
-can end its own message and begin another one.
+in it. `Chat` breaks every special token of the tokenizer that occurs in a message, and every mark
+of a role that the template writes as ordinary text ("### user", "USER:"), so that no text can end
+its own message and begin another one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mpt_train.language.errors import ModelNotFoundError
 
 FALLBACK = (
     "{% for message in messages %}### {{ message['role'] }}\n{{ message['content'] }}\n\n"
@@ -25,6 +29,7 @@ FALLBACK = (
 CUT = "\n[...]\n"
 _SYSTEM, _USER = "\u2402SYSTEM\u2403", "\u2402USER\u2403"
 _PICTURE = "\u2402PICTURE\u2403"
+_PROBE = re.compile("\u2402[A-Z]+\u2403")
 
 Tokens = NDArray[np.int32]
 
@@ -36,9 +41,16 @@ class Chat:
         tokenizer: a transformers tokenizer.
         stop: id of the token that ends an answer.
         max_tokens: longest prompt.
+        name: of the model, for messages.
+
+    Raises:
+        ModelNotFoundError: the tokenizer's chat template is broken.
     """
 
-    def __init__(self, tokenizer: Any, stop: int, max_tokens: int) -> None:
+    def __init__(
+        self, tokenizer: Any, stop: int, max_tokens: int, name: str = "this model"
+    ) -> None:
+        self.name = name
         self.tokenizer = tokenizer
         self.stop = stop
         self.max_tokens = max_tokens
@@ -51,15 +63,27 @@ class Chat:
         )
         if tokenizer.chat_template is None:
             tokenizer.chat_template = FALLBACK
+        text = self._apply(_SYSTEM, _USER)
+        if _SYSTEM[1:-1] not in text or _USER[1:-1] not in text:
+            raise ModelNotFoundError(
+                f"the chat template of {name} does not write what it is given, only "
+                f"{text[:200]!r}; agents would read nothing"
+            )
+        self._marks = self._find_marks()
         self._parts = self._take_apart()
 
     # -- prompts -----------------------------------------------------------------------------
 
     def safe(self, text: str) -> str:
-        """The text with every special token in it broken by a space."""
+        """The text with every special token and mark of a role in it broken by a space."""
         for token in self._specials:
             if len(token) > 1 and token in text:
-                text = text.replace(token, f"{token[0]} {token[1:]}")
+                text = text.replace(token, _broken(token))
+        # More than once, where marks overlap.
+        for _ in range(4):
+            if self._marks is None or not self._marks.search(text):
+                break
+            text = self._marks.sub(lambda found: _broken(found[0]), text)
         return text
 
     def render(self, system: str, user: str) -> str:
@@ -149,16 +173,64 @@ class Chat:
             # Known to some templates, ignored by the others.
             "enable_thinking": False,
         }
+        merged = [{"role": "user", "content": f"{system}\n\n{user}"}]
         try:
-            text: str = self.tokenizer.apply_chat_template(messages, **options)
+            try:
+                text: str = self.tokenizer.apply_chat_template(messages, **options)
+            except Exception as error:
+                said = str(error).lower()
+                if not system or ("system" not in said and "role" not in said):
+                    raise
+                text = self.tokenizer.apply_chat_template(merged, **options)
         except Exception as error:
-            if not system:
-                raise
-            if "system" not in str(error).lower() and "role" not in str(error).lower():
-                raise
-            merged = [{"role": "user", "content": f"{system}\n\n{user}"}]
-            text = self.tokenizer.apply_chat_template(merged, **options)
+            # A template is a program of the model's author: it may raise anything.
+            raise ModelNotFoundError(
+                f"the chat template of {self.name} writes no prompt: {type(error).__name__}: "
+                f"{str(error)[:300]}"
+            ) from error
         return text
+
+    def _find_marks(self) -> re.Pattern[str] | None:
+        """What the template writes around messages as ordinary text, found by letting it write.
+
+        A mark is a line, or the part of one, between two messages. Special tokens in it are broken
+        anyway; what is left of it is a mark where it can be told from prose: with a letter and a
+        sign in it ("USER:") anywhere in a text, else ("user", "---") as a whole line.
+        """
+        turns = ("system", "user", "assistant", "user", "assistant")
+        texts = [self._apply(_SYSTEM, _USER)]
+        for start in (0, 1):
+            messages = [
+                {"role": role, "content": f"\u2402{chr(ord('A') + i)}\u2403"}
+                for i, role in enumerate(turns[start:])
+            ]
+            try:
+                texts.append(self.tokenizer.apply_chat_template(messages, tokenize=False))
+            except Exception:
+                # Some templates know no system message, or no second turn.
+                continue
+        anywhere, lines = set(), set()
+        for line in (
+            line for text in texts for part in _PROBE.split(text) for line in _lines(part)
+        ):
+            marked = any(token in line for token in self._specials)
+            for token in self._specials:
+                line = line.replace(token, "\n")
+            for rest in _lines(line):
+                if re.search(r"[^\W_]", rest) and re.search(r"[^\w\s]", rest):
+                    anywhere.add(rest)
+                elif not marked:
+                    lines.add(rest)
+        anywhere = {m for m in anywhere if not any(m != o and o in m for o in anywhere)}
+        patterns = [
+            # Short ones are within many words ("FAQ:"); around longer ones anything may stand.
+            (r"(?<!\w)" if re.match(r"\w{1,2}\b", mark) else "")
+            + _loose(mark)
+            + (r"(?!\w)" if re.search(r"\b\w{1,2}$", mark) else "")
+            for mark in sorted(anywhere)
+        ]
+        patterns += [rf"(?m:^[ \t]*{_loose(line)}[ \t]*$)" for line in sorted(lines)]
+        return re.compile("|".join(patterns)) if patterns else None
 
     def _take_apart(self) -> tuple[str, str, str] | None:
         """What the template writes before, between and after the two messages.
@@ -176,6 +248,24 @@ class Chat:
         if self._apply(*probe) != f"{before}{probe[0]}{between}{probe[1]}{after}":
             return None
         return before, between, after
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text that could be taken for more than a character."""
+    return [line.strip() for line in text.splitlines() if len(line.strip()) > 1]
+
+
+def _loose(mark: str) -> str:
+    """A pattern of a mark, whatever the spaces between its words."""
+    return r"\s+".join(map(re.escape, mark.split()))
+
+
+def _broken(text: str) -> str:
+    """The text with a space within its first word; without spaces, if its words are letters."""
+    word = re.search(r"\S\S", text)
+    if word is None:
+        return "".join(text.split())
+    return f"{text[: word.start() + 1]} {text[word.start() + 1 :]}"
 
 
 def common_prefix(first: Tokens, second: Tokens) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,26 +36,22 @@ def fit(
 
     Args:
         policy: the agents.
-        demonstrations: recorded episodes, unless the configuration names a file.
+        demonstrations: recorded episodes.
         game: the game they were recorded in.
         config: epochs, answers in a batch, learning rate of Adam.
         seed: training seed of the run.
         counter: operations.
     """
     own = policy.config
-    examples: Iterable[Example]
-    if own.demonstrations:
-        examples = demos.read(Path(own.demonstrations))
-    else:
-        examples = demos.replay(
-            game,
-            demonstrations.batch,
-            demonstration_seeds(seed, game.num_envs),
-            own.answers,
-            history=own.history,
-            bids=bool(policy.num_levels),
-            pictures=own.pictures,
-        )
+    examples = demos.replay(
+        game,
+        demonstrations.batch,
+        demonstration_seeds(seed, game.num_envs),
+        own.answers,
+        history=own.history,
+        bids=bool(policy.num_levels),
+        pictures=own.pictures,
+    )
     answers = encode(policy, examples, game)
     return fit_answers(policy, answers, config, seed, counter)
 
@@ -67,7 +62,7 @@ def encode(
     """Examples in tokens, as (phase, answer), for each agent; copies of a role share theirs.
 
     Raises:
-        DemonstrationError: an agent has none.
+        DemonstrationError: an agent has none, or an answer of a file is longer than answers may be.
     """
     answers: list[list[tuple[str, Answer]]] = [[] for _ in range(policy.num_agents)]
     for example in examples:
@@ -78,12 +73,20 @@ def encode(
         if not policy.num_levels and example.phase == "bid":
             continue
         forms = example.user_forms or (example.user,)
+        tokens = policy.chat.encode_answer(example.answer)
+        limit = policy.config.max_answer_tokens
+        # The token that ends it may be missing: then it is cut off where it ends.
+        if example.where and len(tokens) - 1 > limit:
+            raise DemonstrationError(
+                f"the answer in {example.where} has {len(tokens) - 1} tokens, and answers are cut "
+                f"off after {limit}: shorten it, or use a larger --language.max-answer-tokens"
+            )
         for agent in agents:
             system = example.system if policy.config.profile else ""
             answer = Answer(
                 agent=agent,
                 prompt=policy.chat.encode(system, forms, policy.picture_tokens(example.picture)),
-                tokens=policy.chat.encode_answer(example.answer),
+                tokens=tokens,
                 log_prob=0.0,
                 text=example.answer,
                 picture=example.picture,

@@ -71,7 +71,8 @@ class LanguageConfig:
     """Keep keys and values of what prompts share: an agent's system message, and the state that is
     told for the bid and again for the action."""
     demonstrations: str = ""
-    """JSON lines to learn the cold start from (`mpt demos` writes them); empty: the run's own."""
+    """JSON lines to learn the cold start from (`mpt demos` writes them), which then needs no
+    scripted expert; empty: the run's own."""
     engine: str = "transformers"
     """"transformers". The address of an OpenAI-compatible server, such as
     http://localhost:8000/v1, stands here in `mpt eval --engine` only: its models answer then, and

@@ -21,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mpt_train.errors import DivergedError
 from mpt_train.language.chat import Tokens, common_prefix
 from wrappers.rng import uniform4
 
@@ -259,6 +260,23 @@ def draw(log_probs: Tensor, uniform: NDArray[np.float64]) -> Tensor:
     return tokens.clamp_max(log_probs.shape[1] - 1)
 
 
+def check_distribution(log_probs: Tensor) -> None:
+    """Refuse what is no distribution, before anything is drawn from it.
+
+    Args:
+        log_probs: ``(N, V)``, normalised, or one value a row of such.
+
+    Raises:
+        DivergedError: one of them is not a number.
+    """
+    if bool(torch.isnan(log_probs).any()):
+        raise DivergedError(
+            "a language model gives no probabilities: it computes what is not a number; its "
+            "weights or adapters are damaged or have diverged (try a lower learning rate, or "
+            "--language.dtype float32)"
+        )
+
+
 class Sampled:
     """Answers that were drawn token by token.
 
@@ -292,6 +310,9 @@ def sample(
         temperature: of the softmax.
         keys, turns, stream, first: key the noise of token i of a row by (key, turn, stream,
             first + i).
+
+    Raises:
+        DivergedError: the model gives no distribution.
     """
     rows = len(session)
     device = session.logits.device if session.logits is not None else None
@@ -310,6 +331,8 @@ def sample(
         # One transfer from the device a step.
         packed = torch.stack([tokens.double(), picked.double(), ended.double()]).cpu().numpy()
         chosen[running, step] = packed[0][running].astype(np.int32)
+        # One value that is not a number makes all of its row so.
+        check_distribution(torch.from_numpy(packed[1][running]))
         log_probs[running, step] = packed[1][running].astype(np.float32)
         lengths[running] += 1
         running &= packed[2] == 0
@@ -336,6 +359,9 @@ def score_options(
 
     Returns:
         Of each sequence ``float32 (options,)``.
+
+    Raises:
+        DivergedError: the model gives no distribution.
     """
     assert session.logits is not None
     rows = [row for row, answers in enumerate(options) for _ in answers]
@@ -358,4 +384,7 @@ def score_options(
                 valid[row, longest - len(answer) :] = True
         wanted = later.gather(2, torch.from_numpy(target).to(later.device)[:, :, None])[:, :, 0]
         total = total + (wanted * torch.from_numpy(valid).to(later.device)).sum(dim=1)
+    # Only where something is drawn: in learning, the gradient is checked.
+    if not torch.is_grad_enabled():
+        check_distribution(total)
     return list(total.split([len(answers) for answers in options]))

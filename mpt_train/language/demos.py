@@ -9,12 +9,15 @@ one object an answer::
      "task": ..., "agent": "logger_0", "role": "logger", "phase": "bid", "seed": ..., "turn": 0}
 
 which is the conversational prompt-completion format of TRL: its supervised trainer learns from the
-completion only. ``messages`` instead of ``prompt`` and ``completion`` is read as well.
+completion only. ``messages`` instead of ``prompt`` and ``completion`` is read as well. Without a
+``phase`` it follows from the answer, where that leaves no doubt: ``{"bid": ...}`` or a fraction is
+a bid, ``{"action": ...}`` or words without a digit are an action.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +26,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mpt_train.files import replacing
 from mpt_train.language.answers import Form, bid_text, option_text
 from mpt_train.language.errors import DemonstrationError
 from mpt_train.language.game import TextVectorGame
 from mpt_train.rollout import Batch
+
+PHASES = ("bid", "act")
+_FRACTION = re.compile(r"\s*(?:0?\.[0-9]+|[01]\.0+)\s*")
+_DIGIT = re.compile(r"\d")
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,7 @@ class Example:
         system, user, answer: the messages.
         picture: what is shown besides, or None.
         user_forms: the user message with less and less history.
+        where: line and file that it was read from; "": it was played.
     """
 
     agent: str
@@ -51,6 +60,7 @@ class Example:
     answer: str
     picture: NDArray[np.uint8] | None = None
     user_forms: tuple[str, ...] = ()
+    where: str = ""
 
 
 def replay(
@@ -136,11 +146,16 @@ def to_json(example: Example, task: str) -> dict[str, Any]:
 
 
 def write(examples: Iterable[Example], path: Path, task: str) -> int:
-    """Write examples as JSON lines; returns their number."""
+    """Write examples as JSON lines; returns their number.
+
+    Raises:
+        OSError: the disk is full, ...; a file that was there before is as it was.
+    """
     count = 0
-    with open(path, "w", encoding="utf-8") as file:
+    with replacing(path) as file:
         for example in examples:
-            file.write(json.dumps(to_json(example, task), ensure_ascii=False) + "\n")
+            line = json.dumps(to_json(example, task), ensure_ascii=False) + "\n"
+            file.write(line.encode())
             count += 1
     return count
 
@@ -152,13 +167,14 @@ def read(path: Path) -> list[Example]:
         DemonstrationError: there is no such file, or a line is no demonstration.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DemonstrationError(
             f"the demonstrations {path} cannot be read: {error}; `mpt demos` writes some"
         ) from error
     examples = []
-    for number, line in enumerate(lines, 1):
+    # Only this ends a line of JSON lines: within a string there may be other line separators.
+    for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             examples.append(_example(line, f"line {number} of {path}"))
     if not examples:
@@ -169,21 +185,75 @@ def read(path: Path) -> list[Example]:
 def _example(line: str, where: str) -> Example:
     try:
         value = json.loads(line)
-        messages = value.get("messages")
-        if messages is None:
-            messages = [*value["prompt"], *value["completion"]]
-        texts = {m["role"]: m["content"] for m in messages}
-        known = {"system": texts.get("system", ""), "user": texts["user"]}
-        answer = texts["assistant"]
+        texts = _messages(value)
         names = {name: value.get(name, "") for name in ("agent", "role", "phase")}
-        everything = (*known.values(), answer, *names.values())
-        if not all(isinstance(text, str) for text in everything):
+        if not all(isinstance(text, str) for text in (*texts.values(), *names.values())):
             raise TypeError("a message or name is no text")
-        turn, seed = int(value.get("turn", 0)), int(value.get("seed", 0))
+        for text in (*texts.values(), *names.values()):
+            # Half a surrogate pair is no text, and no tokenizer takes it.
+            text.encode()
+        seed, turn = _whole(value.get("seed", 0), "seed"), _whole(value.get("turn", 0), "turn")
+        user, answer = texts["user"], texts["assistant"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DemonstrationError(
             f"{where} is no demonstration ({error!r}): it needs prompt and completion, or messages"
         ) from error
     if not (names["agent"] or names["role"]):
         raise DemonstrationError(f"{where} does not say whose answer it is: agent, or role")
-    return Example(**names, seed=seed, turn=turn, **known, answer=answer)
+    names["phase"] = names["phase"] or _phase_of(answer)
+    if names["phase"] not in PHASES:
+        said = f"its phase is {names['phase']!r}" if names["phase"] else "it has no phase"
+        raise DemonstrationError(
+            f"{where} does not say whether {answer[:60]!r} is a bid or an action ({said}): it "
+            'needs "phase": "bid" or "phase": "act"'
+        )
+    return Example(
+        **names,
+        seed=seed,
+        turn=turn,
+        system=texts.get("system", ""),
+        user=user,
+        answer=answer,
+        where=where,
+    )
+
+
+def _messages(value: Any) -> dict[str, Any]:
+    """What each of system, user and assistant says.
+
+    Raises:
+        ValueError: one of them speaks twice, or somebody else does: that is not a prompt here.
+    """
+    messages = value.get("messages")
+    if messages is None:
+        messages = [*value["prompt"], *value["completion"]]
+    texts: dict[str, Any] = {}
+    for message in messages:
+        role = message["role"]
+        if role in texts or role not in ("system", "user", "assistant"):
+            raise ValueError(f"one message each of system, user and assistant, not another {role}")
+        texts[role] = message["content"]
+    return texts
+
+
+def _whole(value: Any, name: str) -> int:
+    """A whole number from 0, also where a tool has written it as 3.0."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{name} is no whole number")
+    return value
+
+
+def _phase_of(answer: str) -> str:
+    """The phase of an answer; "" where it is in doubt, e.g. of 1, a bid or the action 1."""
+    try:
+        value = json.loads(answer)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict):
+        found = [phase for key, phase in (("bid", "bid"), ("action", "act")) if key in value]
+        return found[0] if len(found) == 1 else ""
+    if _FRACTION.fullmatch(answer):
+        return "bid"
+    return "" if not answer.strip() or _DIGIT.search(answer) else "act"

@@ -22,9 +22,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-_TOWERS = re.compile(
-    r"(?:^|\.)(?:vision\w*|visual|audio\w*|image\w*|multi_modal_projector)(?:\.|$)"
-)
+TOWERS = re.compile(r"(?:^|\.)(?:vision\w*|visual|audio\w*|image\w*|multi_modal_projector)(?:\.|$)")
 
 
 class Adapter(nn.Module):
@@ -132,7 +130,7 @@ class AdapterBank:
         adapters: one per agent.
 
     Raises:
-        ValueError: no layer matches.
+        ValueError: no layer matches, or none is as wide as the rank.
     """
 
     def __init__(
@@ -144,12 +142,18 @@ class AdapterBank:
         self.layers = {
             name: module
             for name, module in model.named_modules()
-            if type(module) is nn.Linear and pattern.fullmatch(name) and not _TOWERS.search(name)
+            if type(module) is nn.Linear and pattern.fullmatch(name) and not TOWERS.search(name)
         }
         if not self.layers:
             raise ValueError(
                 f"no linear layer of the model matches language.targets = {targets!r}; its layers "
                 f"are named like {_some_linear(model)!r}"
+            )
+        widest = max(max(x.in_features, x.out_features) for x in self.layers.values())
+        if rank > widest:
+            raise ValueError(
+                f"language.rank = {rank} is more than the layers are wide (at most {widest}), and "
+                "an adapter of low rank is meant; use language.parameters = 'separate' to learn all"
             )
         generator = torch.Generator().manual_seed(seed)
         self.adapters = [Adapter(self.layers, rank, generator) for _ in range(count)]

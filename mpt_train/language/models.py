@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from mpt_train.errors import is_out_of_memory
 from mpt_train.language.config import LanguageConfig
 from mpt_train.language.errors import MissingLibraryError, ModelNotFoundError
+from mpt_train.language.fingerprint import marks
+from mpt_train.language.model_checks import (
+    check_kind,
+    check_vocabulary,
+    check_weights,
+)
 from mpt_train.language.pictures import PictureReader, picture_reader
+from wrappers.errors import MarketError
 
 _TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<turn|>")
 
@@ -28,6 +36,7 @@ class Loaded:
         end: the one of them that ends an answer in demonstrations: the end of a chat turn, or of a
             text.
         pictures: turns pictures into the model's inputs; None: it reads text only.
+        base: what it is known by again (`fingerprint.marks`).
     """
 
     model: Any
@@ -35,6 +44,7 @@ class Loaded:
     stop: tuple[int, ...]
     end: int
     pictures: PictureReader | None
+    base: dict[str, torch.Tensor] = field(default_factory=dict)
 
 
 def check_library() -> None:
@@ -65,6 +75,14 @@ def device_of(config: LanguageConfig) -> torch.device:
         raise ValueError(f"language.device = {config.device!r}: {error}") from error
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"language.device = {config.device!r}, but PyTorch finds no GPU here")
+    try:
+        # Not every device that PyTorch has a name for is one that holds numbers here.
+        torch.zeros(1, device=device).cpu()
+    except (RuntimeError, NotImplementedError, AssertionError) as error:
+        why = str(error).strip().partition("\n")[0][:200]
+        raise ValueError(
+            f"language.device = {config.device!r} cannot be used here: {why}"
+        ) from error
     return device
 
 
@@ -90,6 +108,9 @@ def load(config: LanguageConfig, texts: Callable[[], Sequence[str]], seed: int) 
         ValueError: the name means nothing.
     """
     check_library()
+    if not config.model.strip():
+        raise ValueError("language.model must name a model, e.g. tiny, a folder or a hub id")
+    device = device_of(config)
     # What is learned is kept in float32 (see `LanguageConfig.dtype`).
     learned = config.parameters == "separate"
     dtype = torch.float32 if learned else dtype_of(config)
@@ -101,27 +122,31 @@ def load(config: LanguageConfig, texts: Callable[[], Sequence[str]], seed: int) 
         model, tokenizer = tiny.build(name, texts(), seed)
         model = model.to(dtype)
         processor = tiny.image_processor(name)
-    elif ":" in name and not Path(name).exists():
+    elif ":" in name and not _exists(_path(name)):
         model, tokenizer = _plug_in(name, config)
     else:
         model, tokenizer = _pretrained(name, dtype)
+    check_kind(name, model, tokenizer)
+    base = marks(model, tokenizer, weights=not learned)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
-    model = model.to(device_of(config)).eval()
+    stop = _stop_ids(model, tokenizer)
+    end = _end_id(tokenizer, stop)
+    check_vocabulary(name, model, tokenizer, end)
+    model = model.to(device).eval()
     model.config.use_cache = True
     if config.gradient_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     reader = picture_reader(model, name, processor) if config.pictures else None
-    stop = _stop_ids(model, tokenizer)
-    return Loaded(model, tokenizer, stop, _end_id(tokenizer, stop), reader)
+    return Loaded(model, tokenizer, stop, end, reader, base)
 
 
 def _pretrained(name: str, dtype: torch.dtype) -> tuple[Any, Any]:
     import transformers
 
-    path = Path(name).expanduser()
+    path = _path(name)
     options: dict[str, Any] = {}
-    source: str = str(path) if path.exists() else name
+    source: str = str(path) if _exists(path) else name
     if name.endswith(".gguf"):
         if not path.is_file():
             raise ModelNotFoundError(f"there is no file {name!r}")
@@ -132,30 +157,58 @@ def _pretrained(name: str, dtype: torch.dtype) -> tuple[Any, Any]:
                 f"reading {name} needs gguf; pip install 'mpt-swarm[llm]'"
             ) from error
         source, options = str(path.parent), {"gguf_file": path.name}
-    elif not path.exists() and (name.startswith((".", "/", "~")) or name.count("/") > 1):
+    elif not _exists(path) and (name.startswith((".", "/", "~")) or name.count("/") > 1):
         raise ModelNotFoundError(f"there is no folder {name!r}")
     try:
         settings = transformers.AutoConfig.from_pretrained(source, **options)
         kind: Any = transformers.AutoModelForCausalLM
         if hasattr(settings, "vision_config"):
             kind = transformers.AutoModelForImageTextToText
-        model = kind.from_pretrained(source, dtype=dtype, **options)
+        # Sizes that do not match are told by `check_weights`, with the names of the weights.
+        model, found = kind.from_pretrained(
+            source,
+            dtype=dtype,
+            output_loading_info=True,
+            ignore_mismatched_sizes=not options,
+            **options,
+        )
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
-    except (OSError, ValueError, KeyError) as error:
+    except Exception as error:
+        # Of any kind: each library that takes part has errors of its own for a damaged file.
+        if is_out_of_memory(error):
+            raise
         raise ModelNotFoundError(_advice(name, path, error)) from error
     if options:
         _forget_quantization(model)
+    else:
+        check_weights(name, model, found)
     return model, tokenizer
 
 
+def _path(name: str) -> Path:
+    """The path that a name may be."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:  # the home of a user who is not there
+        return Path(name)
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is such a path; a name that can be none is not there."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
 def _advice(name: str, path: Path, error: Exception) -> str:
-    why = str(error).strip().splitlines()[0][:300] if str(error).strip() else repr(error)
+    why = " ".join(str(error).split())[:300] or repr(error)
     if "llava_llama" in str(error):
         return (
             f"{name} is a NaVILA (llava_llama) checkpoint, which transformers does not know; use "
             "--language.model mpt_train.language.navila:load, which says what it needs"
         )
-    if path.exists():
+    if _exists(path):
         return f"{name} cannot be loaded as a language model: {why}"
     return (
         f"the model {name!r} is not here and cannot be fetched ({why}); on a machine with network "
@@ -166,14 +219,30 @@ def _advice(name: str, path: Path, error: Exception) -> str:
 
 def _plug_in(name: str, config: LanguageConfig) -> tuple[Any, Any]:
     module, _, function = name.partition(":")
+    if not module or not function:
+        raise ModelNotFoundError(
+            f"language.model = {name!r} names no function: a plug-in is module:function"
+        )
     try:
         loader = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:
+        # Of any kind: importing runs the module.
         raise ModelNotFoundError(
             f"language.model = {name!r} names a function that loads a model, but it cannot be "
-            f"imported: {error}"
+            f"imported: {type(error).__name__}: {error}"
         ) from error
-    loaded = loader(config)
+    if not callable(loader):
+        raise ModelNotFoundError(
+            f"language.model = {name!r} names no function, but a {type(loader).__name__}"
+        )
+    try:
+        loaded = loader(config)
+    except Exception as error:
+        if isinstance(error, MarketError) or is_out_of_memory(error):
+            raise
+        raise ModelNotFoundError(
+            f"the plug-in {name} could not load its model: {type(error).__name__}: {error}"
+        ) from error
     if not (isinstance(loaded, tuple) and len(loaded) == 2):
         raise ModelNotFoundError(f"{name} must return (model, tokenizer), got {type(loaded)}")
     return loaded[0], loaded[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mpt_train.flops import FlopCounter
-from mpt_train.language import cold_start, learning
+from mpt_train.language import cold_start, demos, learning
 from mpt_train.language.asking import AskingPolicy, Question
 from mpt_train.language.chat import Chat, Tokens, common_prefix
 from mpt_train.language.config import LanguageConfig
 from mpt_train.language.decoding import Session, Work, sample, score_options
 from mpt_train.language.game import TextVectorGame
+from mpt_train.language.model_checks import check_positions, try_out
 from mpt_train.language.models import load
 from mpt_train.language.transcript import Answer, Key, Transcript
 from mpt_train.language.voices import Voices
@@ -59,12 +61,19 @@ class LanguagePolicy(AskingPolicy):
         if voices.reference is not None:
             self.reference = voices.reference
         loaded = voices.loaded
-        self.chat = Chat(loaded.tokenizer, loaded.end, config.max_prompt_tokens)
+        self.base_name = config.model
+        self.chat = Chat(loaded.tokenizer, loaded.end, config.max_prompt_tokens, config.model)
+        self._taught: list[list[tuple[str, Answer]]] = []
         self._options: dict[str, Tokens] = {}
         self._prefixes: dict[tuple[int, ...], tuple[tuple[int, ...], Session]] = {}
         self._shared: dict[int, Tokens] = {}
         # Sessions of the running turn's bids, by (world, agent): where to find them.
         self._bid_sessions: dict[tuple[int, int], tuple[Session, int]] = {}
+        try_out(self)
+
+    def base(self) -> dict[str, Tensor]:
+        """See `Policy`."""
+        return self.voices.loaded.base
 
     # -- prompts -----------------------------------------------------------------------------
 
@@ -346,6 +355,19 @@ class LanguagePolicy(AskingPolicy):
         assert isinstance(game, TextVectorGame)
         return cold_start.fit(self, demonstrations, game, config, seed, counter)
 
+    def read_demonstrations(self, game: VectorGame) -> None:
+        """See `TextPolicy`."""
+        assert isinstance(game, TextVectorGame)
+        path = Path(self.config.demonstrations)
+        self._taught = cold_start.encode(self, demos.read(path), game)
+
+    def fit_file(
+        self, config: ColdStartConfig, seed: int, counter: FlopCounter
+    ) -> dict[str, float]:
+        """See `TextPolicy`."""
+        taught, self._taught = self._taught, []
+        return cold_start.fit_answers(self, taught, config, seed, counter)
+
 
 def build_policy(config: TrainConfig, game: VectorGame) -> AskingPolicy:
     """The language models of a run.
@@ -364,5 +386,6 @@ def build_policy(config: TrainConfig, game: VectorGame) -> AskingPolicy:
         return EndpointPolicy(game, config.language, bids)
     seed = config.seed * 7919
     loaded = load(config.language, lambda: sample_texts(game, config.language), seed)
+    check_positions(loaded.model, config.language)
     voices = Voices(loaded, game.num_agents, config.language, seed + 1)
     return LanguagePolicy(game, config.language, voices, bids)

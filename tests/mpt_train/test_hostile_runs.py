@@ -206,7 +206,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "coordination": ("nonsense", "no_such_module:x"),
     "language.rank": (0, 1.5),
     "language.alpha": (0.0, math.nan),
-    "language.temperature": (0.0, -1.0, math.inf),
+    "language.temperature": (0.0, -1.0, 1e-300, 9e-4, math.inf),
     "language.max_prompt_tokens": (0,),
     "language.max_answer_tokens": (0, 1 << 20),
     "language.history": (-1,),

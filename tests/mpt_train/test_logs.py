@@ -131,6 +131,59 @@ def test_rewind_is_as_if_the_later_steps_had_never_been(tmp_path: Path, torn: bo
     assert values["train/participation/miner/01"] == [(s, s) for s in steps]
 
 
+def logged(folder: Path, steps: int) -> Path:
+    """A log of a cold start and some steps."""
+    with RunLogger(folder) as logger:
+        for step in range(steps + 1):
+            logger.log(step, record(step))
+    return folder / "metrics.jsonl"
+
+
+REPLACED = {
+    "deleted": lambda whole: None,
+    "empty": lambda whole: b"",
+    "cut in half": lambda whole: whole[: len(whole) // 2],
+    "first lines": lambda whole: b"".join(whole.splitlines(keepends=True)[:4]),
+    "garbage": lambda whole: b"\x00\xff" * 999,
+    "lines of garbage": lambda whole: b"x{\n" * 9,
+    "another file": lambda whole: b'{"a": 1}\n' * 9,
+}
+
+
+@pytest.mark.parametrize(
+    ("how", "steps"),
+    [
+        (how, steps)
+        for how in REPLACED
+        for steps in (0, 1, 8)
+        # A short log is whole in its first lines, or loses no more than half a line.
+        if steps == 8 or how not in ("cut in half", "first lines")
+    ],
+)
+def test_a_log_that_does_not_reach_the_checkpoint_is_refused(
+    how: str, steps: int, tmp_path: Path
+) -> None:
+    path = logged(tmp_path, steps)
+    content = REPLACED[how](path.read_bytes())
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with RunLogger(tmp_path) as logger, pytest.raises(LogError, match="cut or replaced"):
+        logger.rewind(steps, begun=True)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 8])
+@pytest.mark.parametrize("size", [1, 5, 12])
+def test_half_a_line_may_have_been_the_last_record(size: int, steps: int, tmp_path: Path) -> None:
+    path = logged(tmp_path, steps)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]) + lines[-1][:size])
+    with RunLogger(tmp_path) as logger:
+        logger.rewind(steps, begun=True)
+        logger.log(steps, record(steps))
+    assert path.read_bytes() == b"".join(lines)
+
+
 def test_rewind_to_the_last_step_changes_no_byte(tmp_path: Path) -> None:
     with RunLogger(tmp_path) as logger:
         logger.log(1, record(1))
