@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import torch
@@ -54,7 +55,17 @@ class Agents:
         for name, mark in self.base().items():
             # Checkpoints of earlier releases have none.
             kept = tensors.get(name, mark)
-            if not torch.equal(kept, mark):
+            if torch.equal(kept, mark):
+                continue
+            if name == "base.configuration":
+                # Another release of transformers may write the same one in other words.
+                warnings.warn(
+                    f"the configuration of {self.policy.base_name} is not the one that this "
+                    "checkpoint was learned on, or is read by another release of transformers; "
+                    "results may differ",
+                    stacklevel=2,
+                )
+            else:
                 raise CheckpointError(
                     f"this checkpoint was learned on another model than {self.policy.base_name} "
                     f"is now: the fingerprint of its {name.partition('.')[2]} was {_hex(kept)} and "

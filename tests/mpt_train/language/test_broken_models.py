@@ -278,7 +278,6 @@ def other_words(folder: Path) -> None:
 ANOTHER = "{% for m in messages %}{{ m.content }}{% endfor %}"
 OTHERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "weights": ("weights", scale),
-    "configuration": ("configuration", change_json(CONFIG, rms_norm_eps=0.01)),
     "tokenizer": ("tokenizer", other_words),
     "template": (
         "tokenizer",
@@ -301,6 +300,15 @@ def test_a_run_knows_its_base_model_again(what: str, whole: Path, tmp_path: Path
     with pytest.raises(CheckpointError, match=fits):
         Trainer(run, folder, resume=True)
     assert main(["play", str(folder)]) == 1
+
+
+def test_another_configuration_is_said(whole: Path, tmp_path: Path) -> None:
+    model, folder = tmp_path / "model", tmp_path / "run"
+    shutil.copytree(whole, model)
+    trained(model, folder)
+    change_json(CONFIG, rms_norm_eps=0.01)(model)
+    with pytest.warns(UserWarning, match=f"the configuration of {model} is not the one"):
+        assert evaluate_run(folder).returns.size
 
 
 def test_weights_that_are_all_learned_are_in_the_checkpoint(whole: Path, tmp_path: Path) -> None:
