@@ -14,10 +14,19 @@ from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.layout import DONE, DONE_RUNNING, LAYOUT_VERSION, key_of, new_records
 from mpt_envs.navigation.observation import OBSERVATION_SIZE, write_observation
 from mpt_envs.navigation.prefetch import prefetch_rays, prefetch_state, prefetch_turn
+from mpt_envs.navigation.rays import is_kept, unmeasured
 from mpt_envs.navigation.rules import act, begin, is_legal, skip
 from mpt_envs.navigation.snapshots import check_snapshot, set_draws, task_id
 from mpt_envs.navigation.summary import METRICS, metrics_of
-from mpt_envs.navigation.worlds import N_WORLD, World, Worlds, clearance_in, start_of, view
+from mpt_envs.navigation.worlds import (
+    N_WORLD,
+    W_HEIGHTS,
+    World,
+    Worlds,
+    clearance_in,
+    start_of,
+    view,
+)
 from wrappers.native import BatchTask, check_roles, check_rows
 from wrappers.rng import as_key, episode_key
 from wrappers.task import Snapshot
@@ -71,17 +80,31 @@ def act_rows(records32, records64, floats, table, roles, actions, rewards, termi
 
 
 @kernel
-def observe_rows(records32, records64, floats, table, out):
-    """Write the observation of every world into the rows of ``out``."""
+def observe_rows(records32, records64, floats, table, places, distances, out):
+    """Write the observation of every world into the rows of ``out``.
+
+    Args:
+        records32, records64, floats, table: as for `begin_rows`.
+        places, distances: float64 ``(N, N_PLACE)`` and float32 ``(N, N_RAYS)``, see `rays`.
+        out: float32 ``(N, OBSERVATION_SIZE)`` at least.
+    """
     count = records32.shape[0]
     for row in range(count):
         if row + 4 < count:
             prefetch_state(records32[row + 4], view(table[row + 4]))
-        if row + 2 < count:
-            world, clearance = view(table[row + 2]), clearance_in(table[row + 2])
-            prefetch_rays(records64[row + 2], world[1], clearance)
-        world, clearance = view(table[row]), clearance_in(table[row])
-        write_observation(records32[row], records64[row], floats[row], world, clearance, out[row])
+        later = row + 2
+        if later < count:
+            s, f, world_id = records32[later], records64[later], table[later, W_HEIGHTS]
+            if not is_kept(places[later], s, f, world_id):
+                prefetch_rays(f, view(table[later])[1], clearance_in(table[later]))
+        s, f, p = records32[row], records64[row], floats[row]
+        world, clearance, world_id = (
+            view(table[row]),
+            clearance_in(table[row]),
+            table[row, W_HEIGHTS],
+        )
+        place, free = places[row], distances[row]
+        write_observation(s, f, p, world, clearance, world_id, place, free, out[row])
 
 
 @kernel
@@ -119,6 +142,7 @@ class NavigationBatch(BatchTask):
         self._singles = self.records.view(np.float32)
         self._table = np.zeros((num_envs, N_WORLD), np.int64)
         self._played: list[World] = []
+        self._places, self._distances = unmeasured(num_envs)
         # Kernels follow the addresses of every row, so every row has a world from the start.
         first = worlds.world(int(episode_key(0, 0)))
         self._played = [first] * num_envs
@@ -141,6 +165,7 @@ class NavigationBatch(BatchTask):
         """Let a row play in a world."""
         self._table[row] = world.row
         self._played[row] = world
+        self._places[row] = np.nan
 
     def reset(
         self, rows: NDArray[np.int64], seeds: NDArray[np.int64], episodes: NDArray[np.int64]
@@ -167,7 +192,15 @@ class NavigationBatch(BatchTask):
         check_rows(self.num_envs, observations=out[0])
         if out[0].shape[1] < OBSERVATION_SIZE:
             raise ValueError(f"observations need {OBSERVATION_SIZE} columns, not {out[0].shape[1]}")
-        observe_rows(self._ints, self._doubles, self._singles, self._table, out[0])
+        observe_rows(
+            self._ints,
+            self._doubles,
+            self._singles,
+            self._table,
+            self._places,
+            self._distances,
+            out[0],
+        )
 
     def action_masks(self, out: Sequence[NDArray[np.bool_]]) -> None:
         for masks in out:

@@ -250,6 +250,8 @@ class HabitatTask(NavigationTask):
                 r.view(np.float64),
                 r.view(np.float32),
                 self._table,
+                self._places,
+                self._distances,
                 self._observation,
             )
             self._observed = True

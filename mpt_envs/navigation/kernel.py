@@ -28,6 +28,7 @@ COMPILED: Final = (
     "perception.py",
     "pointers.py",
     "prefetch.py",
+    "rays.py",
     "route.py",
     "rules.py",
     "sources.py",

@@ -20,13 +20,11 @@ from mpt_envs.navigation.facts import (
     DOOR,
     N_RAYS,
     N_ROOMS,
-    RAY_REACH,
     ROLES,
     ROOMS,
     SIGHT,
     STEP_ANGLE,
 )
-from mpt_envs.navigation.fan import FAN_FREE, FAN_REACH, FAN_X, FAN_Z, cast_fan, fan
 from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.layout import (
     CLAUSE,
@@ -44,7 +42,6 @@ from mpt_envs.navigation.layout import (
     HEADING,
     LAST_CLAUSES,
     LAST_ROLE,
-    LAYER,
     LOOKED,
     PASSED_LOW,
     PATH_32,
@@ -53,8 +50,8 @@ from mpt_envs.navigation.layout import (
     VISIBLE_LOW,
 )
 from mpt_envs.navigation.perception import angle_of, get_bit, meant_door, seen_thing
+from mpt_envs.navigation.rays import write_rays
 from mpt_envs.navigation.sources import T_KIND, T_RADIUS, T_ROOM_A, T_ROOM_B, T_X, T_Z
-from mpt_envs.navigation.space import cast
 
 _WINDOWS: Final = ("this", "next")
 _SECTORS: Final = ("ahead", "left", "behind", "right")
@@ -117,35 +114,22 @@ def _pointed(s, f, things, index, ahead_x, ahead_z, out, at):
 
 
 @kernel
-def write_observation(s, f, p, world, clearance, out):
+def write_observation(s, f, p, world, clearance, world_id, place, distances, out):
     """Write the features of a record.
 
     Args:
         s, f, p: the record as int32, float64 and float32.
         world: arrays of the world, see `worlds.view`.
         clearance: of the world, see `worlds.clearance_in`.
+        world_id, place, distances: see `rays.write_rays`.
         out: float32, at least `OBSERVATION_SIZE` entries; those beyond are left alone.
     """
-    heights, frame, kinds, things, clauses = world[0], world[1], world[5], world[6], world[7]
+    kinds, things, clauses = world[5], world[6], world[7]
     angle = angle_of(s, f)
     ahead_x, ahead_z = -np.sin(angle), -np.cos(angle)
-    x, z, layer = f[F_X], f[F_Z], np.int64(s[LAYER])
+    x, z = f[F_X], f[F_Z]
     at = 0
-    # Turned step by step, so that only one sine and cosine are needed.
-    step_cos, step_sin = np.cos(_ANGLE), np.sin(_ANGLE)
-    dx, dz = ahead_x, ahead_z
-    flat = clearance.shape[0] > 0
-    rays = fan()
-    for k in range(N_RAYS):
-        rays[FAN_X, k], rays[FAN_Z, k], rays[FAN_REACH, k] = dx, dz, RAY_REACH
-        if not flat:
-            rays[FAN_FREE, k] = cast(heights, frame, x, z, layer, dx, dz, RAY_REACH)
-        # To the left: (ahead_z, -ahead_x) is the left of (ahead_x, ahead_z).
-        dx, dz = dx * step_cos + dz * step_sin, dz * step_cos - dx * step_sin
-    if flat:
-        cast_fan(clearance, frame, x, z, N_RAYS, rays)
-    for k in range(N_RAYS):
-        out[at + k] = rays[FAN_FREE, k] / RAY_REACH
+    write_rays(s, f, world, clearance, world_id, place, distances, out)
     at += N_RAYS
     for sector in range(4):
         # Six rays of which the first points at the sector's right end.

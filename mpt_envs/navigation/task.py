@@ -12,6 +12,7 @@ from mpt_envs.navigation.batch import act_rows, begin_rows, expert_rows, observe
 from mpt_envs.navigation.facts import ACTIONS, MAX_TURNS, N_ACTIONS, ROLES
 from mpt_envs.navigation.layout import LAYOUT_VERSION, new_records
 from mpt_envs.navigation.observation import FEATURE_NAMES, OBSERVATION_SIZE
+from mpt_envs.navigation.rays import unmeasured
 from mpt_envs.navigation.snapshots import check_snapshot, set_draws, task_id
 from mpt_envs.navigation.summary import METRICS, metrics_of
 from mpt_envs.navigation.worlds import World, Worlds
@@ -58,11 +59,13 @@ class NavigationTask(TurnTask):
         self._illegal = np.zeros(1, np.bool_)
         self._observation = np.empty((1, OBSERVATION_SIZE), np.float32)
         self._observed = False
+        self._places, self._distances = unmeasured(1)
         self._begin(int(episode_key(0, 0)))
 
     def _play(self, world: World) -> None:
         self._world = world
         self._table = world.row[None]
+        self._places[:] = np.nan
         self._observed = False
 
     def _begin(self, key: int) -> None:
@@ -120,7 +123,15 @@ class NavigationTask(TurnTask):
 
     def observe(self, agent: str) -> NDArray[np.float32]:
         if not self._observed:
-            observe_rows(self._ints, self._doubles, self._singles, self._table, self._observation)
+            observe_rows(
+                self._ints,
+                self._doubles,
+                self._singles,
+                self._table,
+                self._places,
+                self._distances,
+                self._observation,
+            )
             self._observed = True
         return self._observation[0].copy()
 
