@@ -28,7 +28,7 @@ from mpt_envs.navigation.worlds import (
     view,
 )
 from wrappers.native import BatchTask, check_roles, check_rows
-from wrappers.rng import as_key, episode_key
+from wrappers.rng import as_key
 from wrappers.task import Snapshot
 
 _NOTHING: Final = -2
@@ -144,7 +144,7 @@ class NavigationBatch(BatchTask):
         self._played: list[World] = []
         self._places, self._distances = unmeasured(num_envs)
         # Kernels follow the addresses of every row, so every row has a world from the start.
-        first = worlds.world(int(episode_key(0, 0)))
+        first = worlds.world(worlds.key_for(0, 0))
         self._played = [first] * num_envs
         self._table[:] = first.row
         rows = np.arange(num_envs)
@@ -184,7 +184,7 @@ class NavigationBatch(BatchTask):
                 strict=True,
             )
         ):
-            keys[i] = episode_key(seed, episode)
+            keys[i] = self.worlds.key_for(seed, episode)
             self._play(row, self.worlds.world(int(keys[i])))
         self._begin(rows, keys)
 

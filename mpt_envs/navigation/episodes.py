@@ -12,11 +12,12 @@ the left, seen from above; at heading 0 it looks along -z.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import math
 import os
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -26,8 +27,9 @@ from numpy.typing import NDArray
 
 from mpt_envs.files import is_file, is_folder, user_path
 from mpt_envs.navigation.sources import Episode
+from mpt_envs.parts import part_of
 from wrappers.errors import MarketError
-from wrappers.rng import STREAM_DOMAIN, hash4
+from wrappers.rng import STREAM_DOMAIN, episode_key, hash4
 
 SPLITS: Final = ("train", "val_seen", "val_unseen")
 
@@ -349,6 +351,20 @@ def scan_names(scans: str | Iterable[str]) -> tuple[str, ...]:
     return found
 
 
+def _parts(episodes: Sequence[R2REpisode]) -> tuple[NDArray[np.int64], ...]:
+    """See `EpisodeSet.parts`; which one a trajectory is in depends on its id alone."""
+    tenths = np.array(
+        [
+            hashlib.blake2b(e.trajectory_id.encode(), digest_size=8).digest()[0] % 10
+            for e in episodes
+        ]
+    )
+    parts = tuple(map(np.flatnonzero, (tenths < 8, tenths == 8, tenths == 9)))
+    if min(map(len, parts)) == 0:
+        return (np.arange(len(episodes)),) * 3
+    return parts
+
+
 class EpisodeSet:
     """Episodes to play, chosen by a random key, by id, or in order.
 
@@ -356,6 +372,13 @@ class EpisodeSet:
         episodes: at least one.
         scans: names of the scenes to keep; None keeps all.
         keep: further condition on an episode.
+
+    Attributes:
+        episodes: those that are left.
+        scans: their scenes.
+        parts: indices for training, development and evaluation (`mpt_envs.parts`): eight tenths,
+            one and one of the trajectories, whose instructions stay together; all of them for each
+            where there are too few for that.
 
     Raises:
         ValueError: no episode is left, or a scene is named that has none.
@@ -384,6 +407,7 @@ class EpisodeSet:
         self.episodes = everything
         self.scans = tuple(sorted({episode.scan for episode in everything}))
         self._index = {episode.episode_id: i for i, episode in enumerate(everything)}
+        self.parts = _parts(everything)
 
     def __len__(self) -> int:
         return len(self.episodes)
@@ -394,6 +418,13 @@ class EpisodeSet:
     def choose(self, key: int) -> int:
         """Index of the episode of a random key; all are equally likely."""
         return int(hash4(np.uint64(key), np.uint64(0), STREAM_CHOICE, np.uint64(0))) % len(self)
+
+    def key_for(self, seed: int, episode: int) -> int:
+        """The index, which is a key, of an episode from the part of the seed."""
+        part = self.parts[part_of(seed)]
+        key = episode_key(seed, episode)
+        draw = int(hash4(key, np.uint64(0), STREAM_CHOICE, np.uint64(0)))
+        return int(part[draw % len(part)])
 
     def index_of(self, episode_id: object) -> int:
         """Index of the episode of an id (a string or a number).

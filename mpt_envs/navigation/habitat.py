@@ -136,6 +136,10 @@ class HabitatSource:
         """The key that gives the episode of an id; ValueError: there is none."""
         return self.episodes.index_of(episode_id)
 
+    def key_for(self, seed: int, episode: int) -> int:
+        """The key of an episode: seeds of training and of evaluation share no trajectory."""
+        return self.episodes.key_for(seed, episode)
+
     def recorded(self, key: int) -> R2REpisode:
         """All that the files say of the episode of a key."""
         return self.episodes[key if key < len(self.episodes) else self.episodes.choose(key)]

@@ -120,7 +120,9 @@ class Episode:
 class EpisodeSource(Protocol):
     """Gives the episode of a key; the same for the same key, in every process.
 
-    A source may keep scenes and distance fields that many episodes share.
+    A source may keep scenes and distance fields that many episodes share. One over a fixed stock of
+    episodes also has ``key_for(seed, episode)``, so that the seeds of training, development and
+    evaluation draw from different ones (`mpt_envs.parts`).
 
     Attributes:
         name: the part of the task's id after ``navigation/``, without version.

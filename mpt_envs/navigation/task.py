@@ -16,7 +16,7 @@ from mpt_envs.navigation.rays import unmeasured
 from mpt_envs.navigation.snapshots import check_snapshot, set_draws, task_id
 from mpt_envs.navigation.summary import METRICS, metrics_of
 from mpt_envs.navigation.worlds import World, Worlds
-from wrappers.rng import as_key, episode_key
+from wrappers.rng import as_key
 from wrappers.task import ParseError, Phase, Snapshot, TurnResult, TurnTask
 
 
@@ -60,7 +60,7 @@ class NavigationTask(TurnTask):
         self._observation = np.empty((1, OBSERVATION_SIZE), np.float32)
         self._observed = False
         self._places, self._distances = unmeasured(1)
-        self._begin(int(episode_key(0, 0)))
+        self._begin(self.worlds.key_for(0, 0))
 
     def _play(self, world: World) -> None:
         self._world = world
@@ -111,7 +111,7 @@ class NavigationTask(TurnTask):
         """
         wanted = None if options is None else options.get("episode")
         if wanted is None:
-            self._begin(int(episode_key(seed, episode)))
+            self._begin(self.worlds.key_for(seed, episode))
             return
         key_of = getattr(self.worlds.source, "key_of", None)
         if key_of is None:

@@ -23,6 +23,7 @@ from mpt_envs.navigation.pointers import pointer
 from mpt_envs.navigation.sources import N_THING, Episode, EpisodeSource, Scene
 from mpt_envs.navigation.space import N_FRAME, clearance_of
 from wrappers.errors import TaskError
+from wrappers.rng import episode_key
 
 # Columns of a row of addresses and sizes.
 W_HEIGHTS: Final = 0
@@ -195,6 +196,11 @@ class Worlds:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Worlds:
         return self  # nothing that a reader can see ever changes
+
+    def key_for(self, seed: int, episode: int) -> int:
+        """The key of an episode of a seed: the game's own, or the one that the source chooses."""
+        choose = getattr(self.source, "key_for", None)
+        return int(episode_key(seed, episode) if choose is None else choose(seed, episode))
 
     def world(self, key: int) -> World:
         """The world of an episode key."""

@@ -4,10 +4,8 @@ The encyclopaedia follows from one key, the same for all episodes; so do the que
 each is kept only if the scripted expert answers it through the tools within the turns of an
 episode. All of it is made once and cached on disk.
 
-Questions are split into three parts by seed, so that what a policy is evaluated on was never
-trained on: seeds below 2**59 draw from the first part, those from 2**60 on from the last, those
-between from the middle (`mpt_train.seeds` uses these ranges for training, evaluation and
-demonstrations).
+Questions are split into three parts, for training, for demonstrations and validation, and for
+evaluation; the seed says from which one an episode draws (`mpt_envs.parts`).
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpt_envs.files import user_path
+from mpt_envs.parts import part_of
 from mpt_envs.research import cache
 from mpt_envs.research.corpus import (
     Corpus,
@@ -44,7 +43,7 @@ QUESTIONS: Final = 9000
 #: of 1.3 times the scripted expert's median (7) and its 92nd percentile (11) over drawn questions,
 #: so that there is no slack for idling. Questions that take the expert longer are left out.
 MAX_TURNS: Final = 11
-#: Shares of the questions for seeds below 2**59, from there on, and from 2**60 on.
+#: Shares of the questions in each of the parts.
 PARTS: Final = (0.82, 0.06, 0.12)
 _STREAM_QUESTION: Final = np.uint64(STREAM_DOMAIN + 201)
 _STREAM_PART: Final = 202
@@ -68,13 +67,6 @@ class Source(NamedTuple):
         part = self.parts[part_of(seed)]
         draw = int(hash4(key, np.uint64(0), _STREAM_QUESTION, np.uint64(0)))
         return int(part[draw % len(part)])
-
-
-def part_of(seed: int) -> int:
-    """Which part of the questions a seed draws from: 0, 1 or 2."""
-    if seed >= 1 << 60:
-        return 2
-    return 1 if seed >= 1 << 59 else 0
 
 
 def parts_of(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

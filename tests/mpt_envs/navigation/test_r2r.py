@@ -18,6 +18,12 @@ from mpt_envs.navigation.episodes import EpisodeDataError
 from mpt_envs.navigation.r2r import R2RSource, r2r_source
 from mpt_envs.navigation.sources import EpisodeSource
 from mpt_envs.testing import TaskContractTests, VectorContractTests
+from mpt_train.seeds import (
+    demonstration_seeds,
+    evaluation_seeds,
+    training_seeds,
+    validation_seeds,
+)
 from tests.mpt_envs.navigation.r2r_data import (
     DATA,
     NODES,
@@ -240,6 +246,49 @@ def test_the_seed_chooses_among_all_episodes(house: Path) -> None:
     assert set(seen) == set(ROUTES)
     task.reset(3, 7)
     assert task.world.episode.id == seen[7]
+
+
+def episodes_of(task: TurnTask, seeds: np.ndarray) -> list[str]:
+    found = []
+    for seed in seeds.tolist():
+        task.reset(seed)
+        found.append(task.world.episode.id)  # type: ignore[attr-defined]
+    return found
+
+
+def test_what_is_trained_on_and_evaluated_on_are_different_ways(tmp_path: Path) -> None:
+    episodes = []
+    for number in range(120):
+        one = episode(list(ROUTES)[number % len(ROUTES)])
+        episodes.append(one | {"episode_id": number, "trajectory_id": number // 3})
+    write_house(tmp_path)
+    write_json(tmp_path / "val_unseen.json.gz", {"episodes": episodes})
+    truths = {str(e["episode_id"]): truth(list(ROUTES)[e["episode_id"] % 4]) for e in episodes}
+    write_json(tmp_path / "val_unseen_gt.json.gz", truths)
+    task = mpt_envs.make_task(R2R, data=tmp_path)
+    used = [
+        {int(id_) // 3 for id_ in episodes_of(task, seeds)}
+        for seeds in (training_seeds(0, 0, 400), validation_seeds(200), evaluation_seeds(200))
+    ]
+    used[1] |= {int(id_) // 3 for id_ in episodes_of(task, demonstration_seeds(3, 200))}
+    assert not (used[0] & used[1] or used[0] & used[2] or used[1] & used[2])
+    assert set().union(*used) == set(range(40))
+    assert len(used[0]) > 24
+    # Several at once draw the same.
+    batch = mpt_envs.make(R2R, api="vector", num_envs=8, data=tmp_path).batch
+    seeds = evaluation_seeds(8)
+    batch.reset(np.arange(8), seeds, np.zeros(8, np.int64))
+    assert [batch.world(row).episode.id for row in range(8)] == episodes_of(task, seeds)
+
+
+@needs_r2r
+def test_real_episodes_are_held_out() -> None:
+    task = mpt_envs.make_task(R2R, data=DATA)
+    source: R2RSource = task.worlds.source  # type: ignore[attr-defined]
+    index = {e.episode_id: e.trajectory_id for e in source.episodes.episodes}
+    trained = {index[i] for i in episodes_of(task, training_seeds(0, 0, 1500))}
+    assert not trained & {index[i] for i in episodes_of(task, evaluation_seeds(128))}
+    assert [round(len(p) / len(index), 1) for p in source.episodes.parts] == [0.8, 0.1, 0.1]
 
 
 def test_snapshots_stay_with_their_files(house: Path) -> None:
