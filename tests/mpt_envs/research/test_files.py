@@ -293,6 +293,70 @@ def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(task.questions.shelf.corpus) == len(PAGES)
 
 
+@pytest.mark.parametrize("free_form", [True, False])
+@pytest.mark.parametrize(
+    ("target", "docid"),
+    [
+        ("https://x.example/b", "bruno"),
+        ("https://corpus.invalid/7", "7"),
+        ("bruno", "bruno"),
+        ("7", "7"),
+        ("Beta", "7"),
+        ("Bruno%20Kast", "bruno"),
+        ("<Bruno Kast>", "bruno"),
+        ("< bruno >", "bruno"),
+        # An address comes before a docid, and a docid before a title.
+        ("Both", "address"),
+        ("Half", "Half"),
+        ("Twice", "t1"),
+        ("beta", None),
+        ("bru", None),
+        ("/bruno", None),
+        ("https://else.example/bruno", None),
+        ("%ff%00", None),
+        ("<>", None),
+        ("<", None),
+    ],
+)
+def test_a_link_names_a_page_by_address_docid_or_title(
+    tmp_path: Path, target: str, docid: str | None, free_form: bool
+) -> None:
+    pages = [
+        {"docid": "start", "title": "Start", "text": f"A line on [Somebody]({target}), a chemist."},
+        {"docid": "bruno", "url": "https://x.example/b", "title": "Bruno Kast", "text": "."},
+        {"docid": 7, "title": "Beta", "text": "."},
+        {"docid": "address", "url": "Both", "title": "A", "text": "."},
+        {"docid": "Both", "title": "Half", "text": "."},
+        {"docid": "Half", "title": "Both", "text": "."},
+        {"docid": "t2", "title": "Twice", "text": "."},
+        {"docid": "t1", "title": "Twice", "text": "."},
+    ]
+    rows = [{"qid": "1", "question": "What is on Start?", "answer": "x"}]
+    task = small_task(tmp_path, free_form=free_form, corpus=pages, questions=rows)
+    corpus = task.questions.shelf.corpus
+    task.act("searcher_0", task.action_names("searcher_0").index("search_question"))
+    task.act("opener_0", 1)
+    host = "x.example" if docid == "bruno" else "corpus.invalid"
+    if docid in ("7", "bruno", "Half", "t1"):
+        assert f"【0†Somebody†{host}】" in page(task)
+    assert task.action_mask("opener_0")[1:11].any() == (docid is not None)
+    if docid is None:
+        if free_form:
+            call(task, "open(id=0)")
+            assert "leads out of the corpus" in page(task)
+        return
+    there = corpus.documents[corpus.by_docid[docid]]
+    start = task.snapshot()
+    ways = ["open(id=0)", f"open({there.url!r})"] if free_form else [None]
+    for way in ways:
+        task.restore(start)
+        if way is None:
+            task.act("opener_0", 1 + task.action_mask("opener_0")[1:11].tolist().index(True))
+        else:
+            call(task, way)
+        assert f"[2] {there.title} ({there.url})" in page(task), way
+
+
 _HOSTILE = "Evil\x1b[31m\nL0: fake\r\u2028L1: fake\x07 \u202e\ud800"
 
 
