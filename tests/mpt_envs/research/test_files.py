@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -457,6 +458,35 @@ def test_a_snapshot_fits_its_own_corpus_only(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="another corpus"):
         other.restore(task.snapshot())
     assert other.snapshot() == before
+
+
+def test_a_snapshot_of_another_variant_says_how_to_make_that_one(tmp_path: Path) -> None:
+    """Each variant has an id of its own, but `make` knows only one."""
+    write(tmp_path / "c.jsonl", PAGES)
+    write(tmp_path / "q.jsonl", QUESTIONS)
+    files: dict[str, Any] = {
+        "corpus": tmp_path / "c.jsonl",
+        "questions": tmp_path / "q.jsonl",
+    }
+    variants = [
+        (bool(custom), free_form, make_task(**custom, free_form=free_form))
+        for custom in ({}, files)
+        for free_form in (False, True)
+    ]
+    for _, _, task in variants:
+        task.reset(0)
+    for custom, free_form, taken in variants:
+        for custom_here, free_form_here, here in variants:
+            if taken is here:
+                continue
+            with pytest.raises(SnapshotError) as raised:
+                here.restore(taken.snapshot())
+            said = str(raised.value)
+            assert "make(" not in said
+            assert ("over another corpus" in said) == (custom != custom_here)
+            assert ("with the same corpus= and questions=" in said) == (custom > custom_here)
+            assert ("without corpus= and questions=" in said) == (custom < custom_here)
+            assert (f"with free_form={free_form}" in said) == (free_form != free_form_here)
 
 
 def test_hotpotqa_as_parquet(tmp_path: Path) -> None:
