@@ -9,13 +9,18 @@ of its own.
 A cache is a convenience. Where there is no place for it (no folder is writable), where it cannot be
 written (the disk is full) or read (a file is damaged), the functions are compiled in every process
 and a warning says so.
+
+Compiling takes up to two minutes, in which nothing else happens: a line on stderr says when it
+begins.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import multiprocessing
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -37,9 +42,12 @@ class Compiler:
     Args:
         files: the package's files that its kernels take functions or constants from. Those of
             `wrappers` always belong to them.
+        name: of the domain whose rules these are; stderr is told when they are compiled. "": it is
+            not, as where that takes no time.
     """
 
-    def __init__(self, files: Iterable[Path] = ()) -> None:
+    def __init__(self, files: Iterable[Path] = (), name: str = "") -> None:
+        self._unsaid = name
         hasher = hashlib.blake2b(digest_size=8)
         for path in (*KERNEL_FILES, *sorted(files)):
             hasher.update(path.name.encode())
@@ -65,9 +73,26 @@ class Compiler:
             return njit(**options)(function)
         cache: Any = getattr(dispatcher, "_cache", None)
         if hasattr(cache, "load_overload") and hasattr(cache, "save_overload"):
-            cache.load_overload = _tolerant(cache, cache.load_overload, "read")
+            cache.load_overload = self._told(_tolerant(cache, cache.load_overload, "read"))
             cache.save_overload = _tolerant(cache, cache.save_overload, "written")
         return self._stamped(dispatcher)
+
+    def _told(self, load: Callable[..., Any]) -> Callable[..., Any]:
+        """The same, but what is not in the cache is announced: it is compiled next."""
+
+        def told(*arguments: Any) -> Any:
+            found = load(*arguments)
+            if found is None and self._unsaid:
+                name, self._unsaid = self._unsaid, ""
+                # Workers of a comparison share a terminal with a display of their progress.
+                if multiprocessing.parent_process() is None and sys.stderr is not None:
+                    line = f"compiling the rules of {name}: up to two minutes, once on this machine"
+                    # A stream that is closed is no reason not to compile.
+                    with contextlib.suppress(OSError, ValueError):
+                        print(line, file=sys.stderr, flush=True)
+            return found
+
+        return told
 
     def _stamped(self, dispatcher: Any) -> Any:
         index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)

@@ -139,7 +139,8 @@ class Snapshot:
         if self.task_id != task_id:
             raise SnapshotError(
                 f"this snapshot was taken from {self.task_id!r} and cannot be restored into "
-                f"{task_id!r}; restore it into an environment made by make({self.task_id!r})"
+                f"{task_id!r}; restore it into an environment made by the same make(), with "
+                "the same id and keywords"
             )
         if self.version != version:
             raise SnapshotError(

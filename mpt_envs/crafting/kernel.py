@@ -17,7 +17,8 @@ _NOT_COMPILED: Final = frozenset(
 )
 
 _compiler: Final = Compiler(
-    path for path in Path(__file__).parent.glob("*.py") if path.name not in _NOT_COMPILED
+    (path for path in Path(__file__).parent.glob("*.py") if path.name not in _NOT_COMPILED),
+    name="crafting",
 )
 kernel = _compiler.kernel
 inlined = _compiler.inlined

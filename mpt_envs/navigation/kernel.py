@@ -38,7 +38,8 @@ COMPILED: Final = (
 )
 
 _compiler: Final = Compiler(
-    path for path in (Path(__file__).parent / name for name in COMPILED) if path.is_file()
+    (path for path in (Path(__file__).parent / name for name in COMPILED) if path.is_file()),
+    name="navigation",
 )
 kernel = _compiler.kernel
 inlined = _compiler.inlined

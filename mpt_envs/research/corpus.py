@@ -18,6 +18,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 from mpt_envs.files import user_path
 from mpt_envs.research.layout import MAX_HOPS
@@ -109,6 +110,18 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.documents)
+
+    def address(self, target: str) -> str:
+        """The address that the target of a link stands for; the target itself if it is no page's.
+
+        A target is the address, the docid or the title of a page, in this order, as it stands or
+        else with ``%20`` and the like decoded.
+        """
+        for name in (target, unquote(target)):
+            for pages in (self.by_url, self.by_docid, self.by_title):
+                if name in pages:
+                    return self.documents[pages[name]].url
+        return target
 
 
 def read_corpus(path: str | os.PathLike[str]) -> Corpus:

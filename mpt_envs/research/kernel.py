@@ -13,7 +13,8 @@ from wrappers.compiled import Compiler
 _COMPILED: Final = ("kernel.py", "layout.py", "rules.py", "observation.py", "expert.py", "batch.py")
 
 _compiler: Final = Compiler(
-    path for path in Path(__file__).parent.glob("*.py") if path.name in _COMPILED
+    (path for path in Path(__file__).parent.glob("*.py") if path.name in _COMPILED),
+    name="research",
 )
 kernel = _compiler.kernel
 inlined = _compiler.inlined

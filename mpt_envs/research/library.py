@@ -97,7 +97,7 @@ class Library:
         return joined.split("\n") if joined else []
 
     def urls(self, document: int) -> list[str]:
-        """Targets of the links of a page."""
+        """Addresses of the links of a page."""
         return self._urls[document]
 
     def snippet(self, document: int) -> str:
@@ -222,7 +222,7 @@ def prepare(corpus: Corpus) -> Library:
 def _prepare(corpus: Corpus) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Lay out all pages, number the names, index the words."""
     documents = corpus.documents
-    pages = [lay_out(d.text, d.title) for d in documents]
+    pages = [lay_out(d.text, d.title, corpus.address) for d in documents]
     titles = [d.title.partition(" (")[0].strip() or d.title for d in documents]
     found = {m.name for page in pages for m in page.mentions}
     names = sorted(found | set(titles) | {d.title for d in documents})

@@ -1,8 +1,8 @@
 """A document as the browser shows it: wrapped lines, numbered links, and what is named where.
 
-Markdown links ``[text](url)`` become ``【id†text†domain】``; lines are wrapped at 80 characters. A
-*mention* is what a reader would take note of: a link, a quoted phrase, a run of capitalised words,
-or a number. Mentions are found in the text alone.
+Markdown links ``[text](url)`` become ``【id†text†domain】`` (a url with spaces stands in ``<>``);
+lines are wrapped at 80 characters. A *mention* is what a reader would take note of: a link, a
+quoted phrase, a run of capitalised words, or a number. Mentions are found in the text alone.
 """
 
 # ruff: noqa: RUF001  (typographic quotes are what pages are written with)
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -18,7 +19,7 @@ from mpt_envs.research.facts import DOUBT
 WIDTH: Final = 80  # characters of a line
 MAX_NAME: Final = 100  # a longer run of words is no name
 
-_TOKEN: Final = re.compile(r"\[([^\[\]\n]{1,300})\]\((\S{1,2000}?)\)(\S*)|\S+")
+_TOKEN: Final = re.compile(r"\[([^\[\]\n]{1,300})\]\((<[^<>\n]{1,2000}>|\S{1,2000}?)\)(\S*)|\S+")
 _CONTROL: Final = re.compile(
     r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\ufeff]"
 )
@@ -52,7 +53,7 @@ class Page(NamedTuple):
 
     Attributes:
         lines: as shown, without numbers.
-        urls: target of each link.
+        urls: address of each link.
         mentions: in order.
         sentences: the text of each sentence.
         doubtful: for each sentence whether a word of doubt stands in it.
@@ -94,7 +95,8 @@ def plain(text: str) -> str:
 class _Builder:
     """Collects words into lines, and mentions on the way."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, address: Callable[[str], str]) -> None:
+        self.address = address
         self.title = title.partition(" (")[0].casefold()
         self.lines: list[str] = []
         self.urls: list[str] = []
@@ -142,8 +144,10 @@ class _Builder:
         if self.sentences[-1]:
             self.sentences.append([])
 
-    def link(self, text: str, url: str, tail: str) -> None:
+    def link(self, text: str, target: str, tail: str) -> None:
         self.end_run()
+        bracketed = target.startswith("<") and target.endswith(">")
+        url = self.address(target[1:-1].strip() if bracketed else target)
         number = len(self.urls)
         self.urls.append(url)
         line = self.place(f"【{number}†{text}†{domain(url)}】{tail}")
@@ -240,14 +244,15 @@ class _Builder:
         self.end_run()
 
 
-def lay_out(text: str, title: str = "") -> Page:
+def lay_out(text: str, title: str = "", address: Callable[[str], str] = str) -> Page:
     """Wrap a text and find its links and mentions.
 
     Args:
         text: Markdown or plain text of any length.
         title: of the page, which is not a mention of itself.
+        address: gives the address that the target of a link stands for.
     """
-    builder = _Builder(title)
+    builder = _Builder(title, address)
     for paragraph in clean(text).split("\n"):
         heading = paragraph.startswith("#")
         for match in _TOKEN.finditer(paragraph):

@@ -108,6 +108,7 @@ def decode(snapshot: Any, task_id: str, questions: QuestionSet, free_form: bool)
             f"expected a Snapshot of {task_id!r}, got {type(snapshot).__name__}; pass what "
             "snapshot() returned"
         )
+    _check_variant(snapshot.task_id, task_id)
     snapshot.check(task_id, LAYOUT_VERSION)
     payload = snapshot.payload
     if len(payload) < _HEAD or (not free_form and len(payload) != _HEAD):
@@ -134,6 +135,27 @@ def decode(snapshot: Any, task_id: str, questions: QuestionSet, free_form: bool)
         _check_derived(record, rows, questions)
         snapshot.verify()
     return State(record, rows, texts, pending)
+
+
+def _check_variant(taken: str, here: str) -> None:
+    """Say which keywords differ: the variants of the task are all made under one id."""
+    task, *variant = here.split(":")
+    other, *others = taken.split(":")
+    if task != other or variant == others:
+        return
+    differing = set(variant) ^ set(others)
+    why, how = [], []
+    if "custom" in differing:
+        why.append("over another corpus")
+        with_files = "with the same corpus= and questions="
+        how.append(with_files if "custom" in others else "without corpus= and questions=")
+    if "free" in differing:
+        why.append("with another free_form")
+        how.append(f"with free_form={'free' in others}")
+    raise SnapshotError(
+        f"this snapshot was taken {' and '.join(why)}; restore it into an environment made "
+        f"{' and '.join(how)}"
+    )
 
 
 def _load(data: bytes) -> tuple[list[str], list[Any]]:

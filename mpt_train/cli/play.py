@@ -85,7 +85,7 @@ def main(arguments: Sequence[str], prog: str = "mpt play") -> int:
         _write_gif(parsed, env, seed, moves)
         return 0
     with _output(parsed.out) as file:
-        _write_text(file, parsed, env, seed, moves)
+        _write_text(file, parsed, config.task, env, seed, moves)
     if parsed.out is not None:
         say(f"wrote {parsed.out}")
     return 0
@@ -153,12 +153,14 @@ def _game(config: TrainConfig) -> BidThenActEnv:
 
 
 def _write_text(
-    file: TextIO, parsed: Arguments, env: BidThenActEnv, seed: int, moves: Sequence[Move]
+    file: TextIO, parsed: Arguments, id: str, env: BidThenActEnv, seed: int, moves: Sequence[Move]
 ) -> None:
+    from mpt_envs import spec
     from mpt_train.episode import draw, replay
 
     colors = file.isatty() and "NO_COLOR" not in os.environ
-    print(f"{env.task.task_id}, seed {seed}", file=file)
+    # The id it is made by: a task may call itself something else, like gymnasium/Taxi-v4.
+    print(f"{spec(id).id}, seed {seed}", file=file)
     for played in replay(env, seed, moves):
         print(describe(played, env.max_turns), file=file)
         if parsed.pictures:

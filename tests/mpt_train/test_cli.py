@@ -15,6 +15,7 @@ from PIL import Image
 
 from benchmarks import main as program
 from benchmarks.main import COMMANDS, main
+from mpt_envs import register
 from mpt_train.checkpoint import load_checkpoint
 from mpt_train.cli import console
 from mpt_train.cli.train import default_folder, parse
@@ -345,6 +346,14 @@ def test_play_shows_bids_winner_action_and_reward(mpt: Call) -> None:
     assert "| carrier_0: carry  +3 = 3" in out
     assert "return   9" in out
     assert mpt("play", RELAY)[1] == out, "the same seed is the same episode"
+
+
+def test_play_names_the_task_by_the_id_it_is_made_by(mpt: Call) -> None:
+    """A task may call itself something else: a variant, or gymnasium/Taxi-v4."""
+    register("mine/relay-v3", task=RelayTask, override=True)
+    code, out, _ = mpt("play", "mine/relay-v3", "--seed", "5")
+    assert code == 0
+    assert out.splitlines()[0] == "mine/relay-v3, seed 5"
 
 
 @pytest.mark.parametrize("policy", ["expert", "random", "run"])

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 KERNELS = """
 from pathlib import Path
 from wrappers.compiled import Compiler
 from constants import FACTOR
 
-compiler = Compiler([Path(__file__).parent / "constants.py"])
+compiler = Compiler([Path(__file__).parent / "constants.py"], name="the toy")
 
 @compiler.kernel
 def scaled(x):
@@ -82,6 +83,52 @@ def test_processes_may_compile_at_once(folder: Path) -> None:
     results = [finish(p)[0] for p in [start(folder, argument) for argument in arguments]]
     assert results == ["23", "5.0", "23", "5.0"]
     assert [finish(start(folder, argument))[0] for argument in arguments] == results
+
+
+# -- what is said while it compiles ----------------------------------------------------------------
+
+SAID = "compiling the rules of the toy"
+# Several kernels, for several types.
+BOTH_TYPES = "(kernels.both(5), kernels.both(0.5), kernels.scaled(True), 5)[-1]"
+IN_A_WORKER = """
+import multiprocessing, sys
+def work(folder):
+    sys.path.insert(0, folder)
+    import kernels
+    assert kernels.both(5) == 23
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=work, args=(sys.argv[1],))
+    process.start()
+    process.join()
+    sys.exit(process.exitcode)
+"""
+
+
+def test_compiling_is_said_once_and_loading_is_not(folder: Path) -> None:
+    assert errors_of(start(folder, BOTH_TYPES))[1].count(SAID) == 1
+    assert errors_of(start(folder, BOTH_TYPES))[1] == ""
+    (folder / "constants.py").write_text("FACTOR = 4\n")
+    assert errors_of(start(folder, BOTH_TYPES))[1].count(SAID) == 1
+
+
+def test_a_worker_does_not_say_that_it_compiles(folder: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(IN_A_WORKER)
+    done = subprocess.run(
+        [sys.executable, str(script), str(folder)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert errors_of(start(folder, "5"))[1] == "", "the worker has compiled it"
+
+
+def test_every_domain_says_its_name() -> None:
+    for path in (ROOT / "mpt_envs").glob("*/kernel.py"):
+        assert f'name="{path.parent.name}"' in path.read_text(encoding="utf-8"), path
 
 
 # -- a cache that cannot be used -----------------------------------------------------------------

@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -293,6 +294,70 @@ def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(task.questions.shelf.corpus) == len(PAGES)
 
 
+@pytest.mark.parametrize("free_form", [True, False])
+@pytest.mark.parametrize(
+    ("target", "docid"),
+    [
+        ("https://x.example/b", "bruno"),
+        ("https://corpus.invalid/7", "7"),
+        ("bruno", "bruno"),
+        ("7", "7"),
+        ("Beta", "7"),
+        ("Bruno%20Kast", "bruno"),
+        ("<Bruno Kast>", "bruno"),
+        ("< bruno >", "bruno"),
+        # An address comes before a docid, and a docid before a title.
+        ("Both", "address"),
+        ("Half", "Half"),
+        ("Twice", "t1"),
+        ("beta", None),
+        ("bru", None),
+        ("/bruno", None),
+        ("https://else.example/bruno", None),
+        ("%ff%00", None),
+        ("<>", None),
+        ("<", None),
+    ],
+)
+def test_a_link_names_a_page_by_address_docid_or_title(
+    tmp_path: Path, target: str, docid: str | None, free_form: bool
+) -> None:
+    pages = [
+        {"docid": "start", "title": "Start", "text": f"A line on [Somebody]({target}), a chemist."},
+        {"docid": "bruno", "url": "https://x.example/b", "title": "Bruno Kast", "text": "."},
+        {"docid": 7, "title": "Beta", "text": "."},
+        {"docid": "address", "url": "Both", "title": "A", "text": "."},
+        {"docid": "Both", "title": "Half", "text": "."},
+        {"docid": "Half", "title": "Both", "text": "."},
+        {"docid": "t2", "title": "Twice", "text": "."},
+        {"docid": "t1", "title": "Twice", "text": "."},
+    ]
+    rows = [{"qid": "1", "question": "What is on Start?", "answer": "x"}]
+    task = small_task(tmp_path, free_form=free_form, corpus=pages, questions=rows)
+    corpus = task.questions.shelf.corpus
+    task.act("searcher_0", task.action_names("searcher_0").index("search_question"))
+    task.act("opener_0", 1)
+    host = "x.example" if docid == "bruno" else "corpus.invalid"
+    if docid in ("7", "bruno", "Half", "t1"):
+        assert f"【0†Somebody†{host}】" in page(task)
+    assert task.action_mask("opener_0")[1:11].any() == (docid is not None)
+    if docid is None:
+        if free_form:
+            call(task, "open(id=0)")
+            assert "leads out of the corpus" in page(task)
+        return
+    there = corpus.documents[corpus.by_docid[docid]]
+    start = task.snapshot()
+    ways = ["open(id=0)", f"open({there.url!r})"] if free_form else [None]
+    for way in ways:
+        task.restore(start)
+        if way is None:
+            task.act("opener_0", 1 + task.action_mask("opener_0")[1:11].tolist().index(True))
+        else:
+            call(task, way)
+        assert f"[2] {there.title} ({there.url})" in page(task), way
+
+
 _HOSTILE = "Evil\x1b[31m\nL0: fake\r\u2028L1: fake\x07 \u202e\ud800"
 
 
@@ -393,6 +458,35 @@ def test_a_snapshot_fits_its_own_corpus_only(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="another corpus"):
         other.restore(task.snapshot())
     assert other.snapshot() == before
+
+
+def test_a_snapshot_of_another_variant_says_how_to_make_that_one(tmp_path: Path) -> None:
+    """Each variant has an id of its own, but `make` knows only one."""
+    write(tmp_path / "c.jsonl", PAGES)
+    write(tmp_path / "q.jsonl", QUESTIONS)
+    files: dict[str, Any] = {
+        "corpus": tmp_path / "c.jsonl",
+        "questions": tmp_path / "q.jsonl",
+    }
+    variants = [
+        (bool(custom), free_form, make_task(**custom, free_form=free_form))
+        for custom in ({}, files)
+        for free_form in (False, True)
+    ]
+    for _, _, task in variants:
+        task.reset(0)
+    for custom, free_form, taken in variants:
+        for custom_here, free_form_here, here in variants:
+            if taken is here:
+                continue
+            with pytest.raises(SnapshotError) as raised:
+                here.restore(taken.snapshot())
+            said = str(raised.value)
+            assert "make(" not in said
+            assert ("over another corpus" in said) == (custom != custom_here)
+            assert ("with the same corpus= and questions=" in said) == (custom > custom_here)
+            assert ("without corpus= and questions=" in said) == (custom < custom_here)
+            assert (f"with free_form={free_form}" in said) == (free_form != free_form_here)
 
 
 def test_hotpotqa_as_parquet(tmp_path: Path) -> None:
