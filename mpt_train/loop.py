@@ -21,7 +21,7 @@ from tqdm import tqdm
 from mpt_train.agents import build_agents
 from mpt_train.branches import BranchPlayer, Pairs, check_fidelity, choose_turns
 from mpt_train.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
-from mpt_train.cold_start import demonstrate, fit, replay_solo
+from mpt_train.cold_start import demonstrate, fit, replay_solo, require_expert
 from mpt_train.config import TrainConfig, check_config
 from mpt_train.credit import (
     actor_credit,
@@ -131,6 +131,8 @@ class Trainer:
         if config.language.demonstrations and not resumed:
             assert isinstance(self.agents.policy, TextPolicy)
             self.agents.policy.read_demonstrations(self.game)
+        if self._asks_expert and not resumed:
+            require_expert(self.game)
         # Only now, so that a configuration that cannot be built takes no folder.
         self.run = (
             None
@@ -227,8 +229,7 @@ class Trainer:
         if file:
             assert isinstance(policy, TextPolicy)
             record |= policy.fit_file(config.cold_start, config.seed, self.counter)
-        # A strategy with parameters of its own learns from the expert's moves in any case.
-        if config.cold_start.episodes and not (file and self.agents.coordination.module is None):
+        if self._asks_expert:
             record |= self._follow_expert(file)
         game = self.game.spawn(config.eval.worlds)
         evaluation = self._evaluate(game, config.eval.repeats)
@@ -241,6 +242,17 @@ class Trainer:
             logger.log(state.step, record)
             save_checkpoint(self.run.cold_start, self._tensors(), self._state())
             self._save(logger)
+
+    @property
+    def _asks_expert(self) -> bool:
+        """Whether the cold start needs the scripted expert.
+
+        A strategy with parameters of its own learns from the expert's moves even where a file
+        teaches the agents.
+        """
+        file = bool(self.config.language.demonstrations)
+        own = self.agents.coordination.module is not None
+        return self.config.cold_start.episodes > 0 and (own or not file)
 
     def _follow_expert(self, only_coordination: bool) -> dict[str, Any]:
         """Learn from demonstrations of the scripted expert; returns its part of the record."""

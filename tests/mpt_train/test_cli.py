@@ -15,6 +15,7 @@ from PIL import Image
 
 from benchmarks import main as program
 from benchmarks.main import COMMANDS, main
+from mpt_envs import register, registry
 from mpt_train.checkpoint import load_checkpoint
 from mpt_train.cli import console
 from mpt_train.cli.train import default_folder, parse
@@ -24,6 +25,8 @@ from mpt_train.run_folder import RunFolder
 from tests.mpt_train.relay import RELAY, register_relay
 from tests.mpt_train.runs import assert_same_run
 from tests.toys import RelayTask
+from wrappers.errors import MarketError
+from wrappers.task import TurnTask
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = [
@@ -34,8 +37,17 @@ TINY = [
 
 SERVER = ("--engine", "http://localhost:1/v1")
 
+ALONE = "toys/without-expert-v0"
+
 Result = tuple[int, str, str]
 Call = Callable[..., Result]
+
+
+class AloneTask(RelayTask):
+    """The relay without an expert."""
+
+    expert_bid = TurnTask.expert_bid
+    expert_action = TurnTask.expert_action
 
 
 @pytest.fixture
@@ -184,6 +196,49 @@ def test_our_own_mistakes_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("mpt_train.cli.listings.tasks", broken)
     with pytest.raises(ValueError, match="mistake"):
         main(["tasks"])
+
+
+def _kinds(error: type[MarketError]) -> list[type[MarketError]]:
+    return [error, *(kind for own in error.__subclasses__() for kind in _kinds(own))]
+
+
+@pytest.mark.parametrize("kind", _kinds(MarketError), ids=lambda kind: kind.__name__)
+def test_every_error_of_ours_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: type[MarketError]
+) -> None:
+    monkeypatch.delenv(console.DEBUG, raising=False)
+    error = kind("this cannot be; do that")
+
+    def command() -> int:
+        raise error
+
+    assert console.run(command) in (1, 2)
+    assert capsys.readouterr().err == "mpt: this cannot be; do that\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (["play", ALONE], "--policy random"),
+        (["play", ALONE, "--coordination", "round-robin"], "--policy random"),
+        (["demos", ALONE, "--out", "demos.jsonl"], "implement expert_bid and expert_action"),
+        (["train", "--task", ALONE, "--folder", "run"], "--cold-start.episodes 0"),
+        (["train", "router", "--task", ALONE, "--folder", "run"], "--cold-start.episodes 0"),
+        (["train", "monolithic", "--task", ALONE, "--folder", "run"], "--cold-start.episodes 0"),
+    ],
+)
+def test_a_task_without_an_expert(
+    mpt: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], advice: str
+) -> None:
+    if ALONE not in registry:
+        register(ALONE, task=AloneTask)
+    monkeypatch.chdir(tmp_path)
+    code, _, errors = mpt(*arguments)
+    assert code == 2
+    last = errors.splitlines()[-1]
+    assert last.startswith("mpt: ") and "no scripted expert" in last and advice in last
+    # A second try with what was advised must find the folder free.
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
