@@ -13,6 +13,7 @@ from benchmarks.results import (
     claims,
     differences,
     summarize,
+    summarize_method,
     summarize_swap,
     swap_order,
 )
@@ -219,6 +220,12 @@ def notes(comparison: Comparison) -> list[str]:
         lines.append(f"The scripted expert reaches {comparison.reference:.1f} on these worlds.")
     if any(len(method.runs) == 1 for method in comparison.trained):
         lines.append("Methods with one training seed have no interval.")
+    for method in comparison.trained:
+        if not any(run.summary["steps"] for run in method.runs):
+            lines.append(
+                f"{method.name} was not trained: its cold start alone took "
+                f"{number(summarize_method(method).gflop, 0)} of {comparison.budget_gflop:g} GFLOP."
+            )
     for failure in comparison.failures:
         which = "" if failure.seed is None else f", seed {failure.seed}"
         lines.append(f"FAILED: {failure.method}{which}: {failure.reason}")

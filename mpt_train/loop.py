@@ -67,6 +67,7 @@ class RunSummary:
     Attributes:
         flop, flop_parts: operations in total and by part (evaluations are not counted).
         turns, episodes, steps: experience and updates.
+        wall_seconds: of the cold start and the training, without the final evaluation.
         cold_start, final: evaluations on held-out worlds, as `Evaluation.to_json`.
         curve: ``{"flop", "turns", "return_mean", "success"}`` along the run.
     """
@@ -223,6 +224,7 @@ class Trainer:
 
     def _cold_start(self, logger: RunLogger | None) -> None:
         config, state = self.config, self.progress
+        began = time.perf_counter()
         record: dict[str, Any] = {"kind": "cold_start"}
         policy = self.agents.policy
         file = bool(config.language.demonstrations)
@@ -236,6 +238,8 @@ class Trainer:
         state.cold_start = evaluation.to_json()
         self._count()
         self._add_curve_point(evaluation.return_mean, evaluation.success)
+        # Before it is saved: a run that is resumed from here has spent this time as well.
+        state.wall_seconds += time.perf_counter() - began
         if self.run is not None:
             assert logger is not None
             record |= {"flop": state.flop, "return_mean": evaluation.return_mean}

@@ -119,6 +119,18 @@ def test_claims_follow_the_numbers() -> None:
     assert claims(comparison(("monolithic", "router"))) == []
 
 
+def test_a_method_that_only_had_its_cold_start_is_named() -> None:
+    found = comparison()
+    assert not any("was not trained" in note for note in tables.notes(found))
+    for run in found.methods[0].runs:
+        run.summary["steps"] = 0
+    (note,) = [note for note in tables.notes(found) if "was not trained" in note]
+    assert note == "mpt was not trained: its cold start alone took 400 of 400 GFLOP."
+    # One seed that trained is enough.
+    found.methods[0].runs[0].summary["steps"] = 3
+    assert not any("was not trained" in note for note in tables.notes(found))
+
+
 def test_swap_compares_with_the_best_other_coordination() -> None:
     rows = {row.method: row for row in summarize_swap(comparison())}
     row = rows["mpt-plus"]

@@ -309,6 +309,32 @@ def test_train_leaves_a_run_folder(trained: Path) -> None:
     assert load_checkpoint(run.checkpoint)[1]["step"] == summary["steps"]
 
 
+def test_a_budget_that_the_cold_start_exceeds_is_told(mpt: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    arguments = ("train", "mpt-plus", *TINY, "--folder", str(folder))
+    small = ("--budget-gflop", "0.00001", "--quiet")
+    code, out, errors = mpt(*arguments, *small)
+    summary = json.loads(RunFolder(folder).summary.read_text())
+    assert code == 0 and summary["steps"] == 0
+    took = console.number(summary["flop"] / 1e9)
+    assert (
+        f"warning: the cold start alone took {took} of 1e-05 GFLOP; nothing was trained" in errors
+    )
+    assert "raise --budget-gflop or lower --cold-start.episodes" in errors
+    # The cold start's time counts, also for a run that goes on from there.
+    _, state = load_checkpoint(RunFolder(folder).checkpoint)
+    assert state["wall_seconds"] == summary["wall_seconds"] > 0
+    assert f"in {summary['wall_seconds']:.0f} s" in out
+    mpt("train", "--resume", "--folder", str(folder), "--quiet")
+    again = json.loads(RunFolder(folder).summary.read_text())
+    assert again["wall_seconds"] == summary["wall_seconds"]
+
+
+def test_a_budget_that_is_enough_is_not_warned_about(mpt: Call, tmp_path: Path) -> None:
+    _, _, errors = mpt("train", "mpt-plus", *TINY, "--folder", str(tmp_path / "run"))
+    assert "warning" not in errors
+
+
 def test_a_folder_with_a_run_is_not_touched(mpt: Call, trained: Path) -> None:
     before = (trained / "metrics.jsonl").read_bytes()
     code, _, errors = mpt("train", "mpt-plus", *TINY, "--folder", str(trained))
