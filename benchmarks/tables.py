@@ -157,9 +157,7 @@ def swap_table(comparison: Comparison) -> Table:
 
 def claim_table(comparison: Comparison) -> Table:
     """What the results support, with the numbers."""
-    cells = [
-        ["yes" if claim.holds else "no", claim.text, claim.value] for claim in claims(comparison)
-    ]
+    cells = [[claim.verdict, claim.text, claim.value] for claim in claims(comparison)]
     return Table(["holds", "statement", "numbers"], cells, words=3)
 
 
@@ -219,7 +217,9 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.reference is not None:
         lines.append(f"The scripted expert reaches {comparison.reference:.1f} on these worlds.")
     if any(len(method.runs) == 1 for method in comparison.trained):
-        lines.append("Methods with one training seed have no interval.")
+        lines.append(
+            "Methods with one training seed have no interval. No statement is judged by one seed."
+        )
     for method in comparison.trained:
         if not any(run.summary["steps"] for run in method.runs):
             lines.append(

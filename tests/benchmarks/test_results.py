@@ -119,6 +119,25 @@ def test_claims_follow_the_numbers() -> None:
     assert claims(comparison(("monolithic", "router"))) == []
 
 
+def test_one_seed_judges_nothing() -> None:
+    one = comparison(seeds=(0,))
+    assert [c.holds for c in claims(one)] == [None] * len(claims(comparison()))
+    twice = claims(one)[0]
+    assert re.match(r"\d\.\d\d times \(", twice.value), "the number is told all the same"
+    assert {row[0] for row in tables.claim_table(one).cells} == {"one seed"}
+    page = report._results(one)
+    assert page.count('<td class="w">one seed</td>') == len(claims(one))
+    # Where one side alone has more, their intervals cannot be compared either.
+    found = comparison(seeds=(0, 1, 2))
+    methods = [
+        dataclasses.replace(m, runs=m.runs[:1]) if m.name == "monolithic" else m
+        for m in found.methods
+    ]
+    told = {c.text: c.verdict for c in claims(dataclasses.replace(found, methods=tuple(methods)))}
+    assert told.pop("mpt-plus is above monolithic, and the intervals are separate") == "one seed"
+    assert set(told.values()) <= {"yes", "no"}
+
+
 def test_a_method_that_only_had_its_cold_start_is_named() -> None:
     found = comparison()
     assert not any("was not trained" in note for note in tables.notes(found))
