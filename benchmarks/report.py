@@ -185,7 +185,7 @@ def _results(comparison: Comparison) -> str:
     found = claims(comparison)
     if found:
         rows = "".join(
-            f'<tr><td class="w {"yes" if c.holds else "no"}">{"yes" if c.holds else "no"}</td>'
+            f'<tr><td class="w{"" if c.holds is None else f" {c.verdict}"}">{c.verdict}</td>'
             f'<td class="w wrap">{_text(c.text)}</td><td class="w">{_text(c.value)}</td></tr>'
             for c in found
         )

@@ -473,13 +473,18 @@ class Claim:
 
     Attributes:
         text: the statement.
-        holds: whether the numbers support it.
+        holds: whether the numbers support it; None where one training seed cannot tell.
         value: the numbers, as text.
     """
 
     text: str
-    holds: bool
+    holds: bool | None
     value: str
+
+    @property
+    def verdict(self) -> str:
+        """``holds`` in words."""
+        return {True: "yes", False: "no", None: "one seed"}[self.holds]
 
 
 def claims(comparison: Comparison) -> list[Claim]:
@@ -491,7 +496,7 @@ def claims(comparison: Comparison) -> list[Claim]:
     found = [
         Claim(
             f"{best.name} ends at least 2 times above its cold start",
-            row.ratio.mean >= 2.0,
+            _told(row.ratio.mean >= 2.0, row.ratio),
             f"{row.ratio.mean:.2f} times ({row.cold_start.mean:.1f} to {row.final.mean:.1f})",
         )
     ]
@@ -503,7 +508,7 @@ def claims(comparison: Comparison) -> list[Claim]:
         found.append(
             Claim(
                 f"{best.name} is above {name}, and the intervals are separate",
-                separate(row.final, other_row.final),
+                _told(separate(row.final, other_row.final), row.final, other_row.final),
                 f"{row.final.mean:.1f} against {other_row.final.mean:.1f}",
             )
         )
@@ -514,11 +519,16 @@ def claims(comparison: Comparison) -> list[Claim]:
             Claim(
                 "over the same trained action policies, learned bids are at least 1.3 times the "
                 "best other coordination",
-                swap.ratio.mean >= 1.3,
+                _told(swap.ratio.mean >= 1.3, swap.ratio),
                 f"{swap.ratio.mean:.2f} times {swap.best_other} ({best.name})",
             )
         )
     return found
+
+
+def _told(holds: bool, *intervals: Interval) -> bool | None:
+    """Whether a statement holds; None where one of its numbers is of one training seed."""
+    return None if any(interval.n < 2 for interval in intervals) else holds
 
 
 def swap_order(names: Sequence[str]) -> list[str]:

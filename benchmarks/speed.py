@@ -49,6 +49,7 @@ from benchmarks.speed_envs import (
 )
 from benchmarks.tables import Table, plain
 from benchmarks.timing import Measure, Measured, interleave, one_core, ratio
+from wrappers.errors import how_to_install
 
 Part = Literal["aec", "vector", "snapshot", "search", "training"]
 PARTS: tuple[Part, ...] = ("aec", "vector", "snapshot", "search", "training")
@@ -221,7 +222,7 @@ def _prepare_training(config: SpeedConfig, add: Any, notes: list[str]) -> Any | 
     run = _run_config(config)
     add("collection", "turns/s", our_rate(run, max(1, round(8 * config.size))))
     if importlib.util.find_spec("torchrl") is None:
-        notes.append("TorchRL is left out: it is not installed (pip install 'mpt-swarm[interop]').")
+        notes.append(f"TorchRL is left out, as it is not installed: {how_to_install('interop')}.")
         return None
     from benchmarks.torchrl_collector import Fastest, TorchRLCollection
 

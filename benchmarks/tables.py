@@ -13,6 +13,7 @@ from benchmarks.results import (
     claims,
     differences,
     summarize,
+    summarize_method,
     summarize_swap,
     swap_order,
 )
@@ -156,9 +157,7 @@ def swap_table(comparison: Comparison) -> Table:
 
 def claim_table(comparison: Comparison) -> Table:
     """What the results support, with the numbers."""
-    cells = [
-        ["yes" if claim.holds else "no", claim.text, claim.value] for claim in claims(comparison)
-    ]
+    cells = [[claim.verdict, claim.text, claim.value] for claim in claims(comparison)]
     return Table(["holds", "statement", "numbers"], cells, words=3)
 
 
@@ -218,7 +217,15 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.reference is not None:
         lines.append(f"The scripted expert reaches {comparison.reference:.1f} on these worlds.")
     if any(len(method.runs) == 1 for method in comparison.trained):
-        lines.append("Methods with one training seed have no interval.")
+        lines.append(
+            "Methods with one training seed have no interval. No statement is judged by one seed."
+        )
+    for method in comparison.trained:
+        if not any(run.summary["steps"] for run in method.runs):
+            lines.append(
+                f"{method.name} was not trained: its cold start alone took "
+                f"{number(summarize_method(method).gflop, 0)} of {comparison.budget_gflop:g} GFLOP."
+            )
     for failure in comparison.failures:
         which = "" if failure.seed is None else f", seed {failure.seed}"
         lines.append(f"FAILED: {failure.method}{which}: {failure.reason}")

@@ -319,5 +319,8 @@ def _explain_unknown(id: object) -> str:
             parts.append(f"Did you mean: {', '.join(dict.fromkeys(close))}?")
     for plugin, why in _failed_plugins.items():
         parts.append(f"The plugin {plugin} could not be loaded ({why}).")
-    parts.append(f"print(mpt_envs.registry) lists all {len(_specs)} tasks.")
+    parts.append(
+        f"`mpt tasks` on the command line, or print(mpt_envs.registry), lists all {len(_specs)} "
+        "tasks."
+    )
     return " ".join(parts)

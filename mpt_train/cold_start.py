@@ -35,6 +35,20 @@ class Demonstrations:
     mean_return: float
 
 
+def require_expert(game: VectorGame) -> None:
+    """Say what to do where there is nobody to learn a cold start from.
+
+    Raises:
+        MissingCapabilityError: the task has no expert.
+    """
+    if not game.has_expert:
+        raise MissingCapabilityError(
+            f"{game.task_id} has no scripted expert; train with --cold-start.episodes 0, let "
+            "language models learn from a file (--language.demonstrations), or implement "
+            "expert_bid and expert_action in your task"
+        )
+
+
 def demonstrate(
     game: VectorGame, config: ColdStartConfig, seed: int, policy_width: int, policy_actions: int
 ) -> Demonstrations:
@@ -49,12 +63,7 @@ def demonstrate(
     Raises:
         MissingCapabilityError: the task has no expert.
     """
-    if not game.has_expert:
-        raise MissingCapabilityError(
-            f"{game.task_id} has no scripted expert; train with --cold-start.episodes 0, let "
-            "language models learn from a file (--language.demonstrations), or implement "
-            "expert_bid and expert_action in your task"
-        )
+    require_expert(game)
     game.reset(demonstration_seeds(seed, game.num_envs))
     return _play(game, config, None, policy_width, policy_actions)
 

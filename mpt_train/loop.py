@@ -21,7 +21,7 @@ from tqdm import tqdm
 from mpt_train.agents import build_agents
 from mpt_train.branches import BranchPlayer, Pairs, check_fidelity, choose_turns
 from mpt_train.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
-from mpt_train.cold_start import demonstrate, fit, replay_solo
+from mpt_train.cold_start import demonstrate, fit, replay_solo, require_expert
 from mpt_train.config import TrainConfig, check_config
 from mpt_train.credit import (
     actor_credit,
@@ -67,6 +67,7 @@ class RunSummary:
     Attributes:
         flop, flop_parts: operations in total and by part (evaluations are not counted).
         turns, episodes, steps: experience and updates.
+        wall_seconds: of the cold start and the training, without the final evaluation.
         cold_start, final: evaluations on held-out worlds, as `Evaluation.to_json`.
         curve: ``{"flop", "turns", "return_mean", "success"}`` along the run.
     """
@@ -131,6 +132,8 @@ class Trainer:
         if config.language.demonstrations and not resumed:
             assert isinstance(self.agents.policy, TextPolicy)
             self.agents.policy.read_demonstrations(self.game)
+        if self._asks_expert and not resumed:
+            require_expert(self.game)
         # Only now, so that a configuration that cannot be built takes no folder.
         self.run = (
             None
@@ -221,26 +224,39 @@ class Trainer:
 
     def _cold_start(self, logger: RunLogger | None) -> None:
         config, state = self.config, self.progress
+        began = time.perf_counter()
         record: dict[str, Any] = {"kind": "cold_start"}
         policy = self.agents.policy
         file = bool(config.language.demonstrations)
         if file:
             assert isinstance(policy, TextPolicy)
             record |= policy.fit_file(config.cold_start, config.seed, self.counter)
-        # A strategy with parameters of its own learns from the expert's moves in any case.
-        if config.cold_start.episodes and not (file and self.agents.coordination.module is None):
+        if self._asks_expert:
             record |= self._follow_expert(file)
         game = self.game.spawn(config.eval.worlds)
         evaluation = self._evaluate(game, config.eval.repeats)
         state.cold_start = evaluation.to_json()
         self._count()
         self._add_curve_point(evaluation.return_mean, evaluation.success)
+        # Before it is saved: a run that is resumed from here has spent this time as well.
+        state.wall_seconds += time.perf_counter() - began
         if self.run is not None:
             assert logger is not None
             record |= {"flop": state.flop, "return_mean": evaluation.return_mean}
             logger.log(state.step, record)
             save_checkpoint(self.run.cold_start, self._tensors(), self._state())
             self._save(logger)
+
+    @property
+    def _asks_expert(self) -> bool:
+        """Whether the cold start needs the scripted expert.
+
+        A strategy with parameters of its own learns from the expert's moves even where a file
+        teaches the agents.
+        """
+        file = bool(self.config.language.demonstrations)
+        own = self.agents.coordination.module is not None
+        return self.config.cold_start.episodes > 0 and (own or not file)
 
     def _follow_expert(self, only_coordination: bool) -> dict[str, Any]:
         """Learn from demonstrations of the scripted expert; returns its part of the record."""

@@ -31,5 +31,18 @@ class TaskError(MarketError, ValueError):
     """A task returned what its contract forbids, e.g. a reward that is not a finite number."""
 
 
+def how_to_install(extra: str) -> str:
+    """How to get what an optional part of the project needs, for the end of a message.
+
+    Args:
+        extra: its name in ``pyproject.toml``, e.g. "llm".
+    """
+    # constraints.txt, with the tested versions, is not in the package.
+    return (
+        f"pip install -c constraints.txt -e '.[{extra}]' in a checkout (the tested versions), or "
+        f"pip install 'mpt-swarm[{extra}]'"
+    )
+
+
 class MissingCapabilityError(MarketError, NotImplementedError):
     """A task lacks an optional part of the contract (an expert, text, a picture, a reseed)."""

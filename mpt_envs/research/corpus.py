@@ -24,7 +24,7 @@ from mpt_envs.files import user_path
 from mpt_envs.research.layout import MAX_HOPS
 from mpt_envs.research.pages import one_line
 from mpt_envs.research.scoring import normalize_answer
-from wrappers.errors import MissingCapabilityError
+from wrappers.errors import MissingCapabilityError, how_to_install
 
 #: A document longer than this, in characters, is cut: no page needs more.
 MAX_TEXT: Final = 2_000_000
@@ -324,8 +324,8 @@ def _parquet(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         import pyarrow.parquet as parquet
     except ImportError as error:
         raise MissingCapabilityError(
-            f"reading {path} needs pyarrow: pip install 'mpt-swarm[research]', or convert the file "
-            "to JSON lines"
+            f"reading {path} needs pyarrow; convert the file to JSON lines, or "
+            f"{how_to_install('research')}"
         ) from error
     try:
         file = parquet.ParquetFile(path)

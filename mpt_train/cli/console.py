@@ -43,17 +43,18 @@ def run(command: Callable[[], int]) -> int:
         # more when it flushes on exit.
         _drop_output()
         return 141
+    except MarketError as error:
+        # Before Python's own kinds: every one of these is also a RuntimeError, OSError or the like.
+        if os.environ.get(DEBUG) == "1":
+            raise
+        say(f"mpt: {error}")
+        return 2 if _is_usage(error) else 1
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
         why = str(error).strip().partition("\n")[0]
         say(f"mpt: there is not enough memory for this: {why}; try fewer worlds or smaller sizes")
         return 1
-    except MarketError as error:
-        if os.environ.get(DEBUG) == "1":
-            raise
-        say(f"mpt: {error}")
-        return 2 if _is_usage(error) else 1
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
@@ -115,7 +116,9 @@ def table(rows: Mapping[str, str] | Sequence[tuple[str, str]], indent: str = "  
 def _is_usage(error: MarketError) -> bool:
     # By name: the registry's own errors come without importing it.
     names = {kind.__name__ for kind in type(error).__mro__}
-    return bool(names & {"UsageError", "UnknownTaskError", "MissingBackendError"})
+    return bool(
+        names & {"UsageError", "UnknownTaskError", "MissingBackendError", "MissingCapabilityError"}
+    )
 
 
 def _interrupted(stopped: TrainingInterrupted) -> str:

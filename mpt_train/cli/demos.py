@@ -115,6 +115,11 @@ def collect(config: TrainConfig, *, solo: bool) -> Iterator[Example]:
 
     count = config.cold_start.episodes
     game = build_game(config, count, solo=False)
+    if not game.has_expert:
+        raise UsageError(
+            f"{config.task} has no scripted expert to write down; implement expert_bid and "
+            "expert_action in your task"
+        )
     width, actions = max(game.observation_sizes), max(game.action_counts)
     demos = demonstrate(game, config.cold_start, config.seed, width, actions)
     if solo:

@@ -126,6 +126,10 @@ def _record(parsed: Arguments) -> tuple[TrainConfig, int, list[Move]]:
         # The expert and chance play the swarm's roles.
         config = dataclasses.replace(config, coordination="learned")
     game = build_game(config, 1)
+    if policy == "expert" and not game.has_expert:
+        raise UsageError(
+            f"{config.task} has no scripted expert to play it; let chance play with --policy random"
+        )
     if policy == "run":
         import torch
 

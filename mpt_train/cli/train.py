@@ -167,5 +167,13 @@ def _train(parsed: Arguments, config: TrainConfig, folder: Path) -> int:
             indent="",
         )
     )
+    if not summary.steps:
+        # What a file teaches has no episodes; it costs as much as it has epochs.
+        less = "epochs" if trainer.config.language.demonstrations else "episodes"
+        say(
+            f"\nwarning: the cold start alone took {number(summary.flop / 1e9)} of "
+            f"{number(trainer.config.budget_gflop)} GFLOP; nothing was trained: raise "
+            f"--budget-gflop or lower --cold-start.{less}"
+        )
     say(f"\nmpt eval {folder}   evaluates it\nmpt play {folder}   shows an episode")
     return 0

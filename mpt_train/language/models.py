@@ -20,7 +20,7 @@ from mpt_train.language.model_checks import (
     check_weights,
 )
 from mpt_train.language.pictures import PictureReader, picture_reader
-from wrappers.errors import MarketError
+from wrappers.errors import MarketError, how_to_install
 
 _TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<turn|>")
 
@@ -57,7 +57,7 @@ def check_library() -> None:
         importlib.import_module("transformers")
     except ImportError as error:
         raise MissingLibraryError(
-            f"language models need transformers ({error}); pip install 'mpt-swarm[llm]'"
+            f"language models need transformers ({error}); {how_to_install('llm')}"
         ) from error
 
 
@@ -154,7 +154,7 @@ def _pretrained(name: str, dtype: torch.dtype) -> tuple[Any, Any]:
             importlib.import_module("gguf")
         except ImportError as error:
             raise MissingLibraryError(
-                f"reading {name} needs gguf; pip install 'mpt-swarm[llm]'"
+                f"reading {name} needs gguf; {how_to_install('llm')}"
             ) from error
         source, options = str(path.parent), {"gguf_file": path.name}
     elif not _exists(path) and (name.startswith((".", "/", "~")) or name.count("/") > 1):

@@ -119,6 +119,37 @@ def test_claims_follow_the_numbers() -> None:
     assert claims(comparison(("monolithic", "router"))) == []
 
 
+def test_one_seed_judges_nothing() -> None:
+    one = comparison(seeds=(0,))
+    assert [c.holds for c in claims(one)] == [None] * len(claims(comparison()))
+    twice = claims(one)[0]
+    assert re.match(r"\d\.\d\d times \(", twice.value), "the number is told all the same"
+    assert {row[0] for row in tables.claim_table(one).cells} == {"one seed"}
+    page = report._results(one)
+    assert page.count('<td class="w">one seed</td>') == len(claims(one))
+    # Where one side alone has more, their intervals cannot be compared either.
+    found = comparison(seeds=(0, 1, 2))
+    methods = [
+        dataclasses.replace(m, runs=m.runs[:1]) if m.name == "monolithic" else m
+        for m in found.methods
+    ]
+    told = {c.text: c.verdict for c in claims(dataclasses.replace(found, methods=tuple(methods)))}
+    assert told.pop("mpt-plus is above monolithic, and the intervals are separate") == "one seed"
+    assert set(told.values()) <= {"yes", "no"}
+
+
+def test_a_method_that_only_had_its_cold_start_is_named() -> None:
+    found = comparison()
+    assert not any("was not trained" in note for note in tables.notes(found))
+    for run in found.methods[0].runs:
+        run.summary["steps"] = 0
+    (note,) = [note for note in tables.notes(found) if "was not trained" in note]
+    assert note == "mpt was not trained: its cold start alone took 400 of 400 GFLOP."
+    # One seed that trained is enough.
+    found.methods[0].runs[0].summary["steps"] = 3
+    assert not any("was not trained" in note for note in tables.notes(found))
+
+
 def test_swap_compares_with_the_best_other_coordination() -> None:
     rows = {row.method: row for row in summarize_swap(comparison())}
     row = rows["mpt-plus"]

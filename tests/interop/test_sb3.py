@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,6 +58,18 @@ def test_a_training_iteration(task: str, make: Any) -> None:
         observation, _, terminated, truncated, _ = env.step(int(action))
         if terminated or truncated:
             break
+
+
+def test_the_example_of_the_readme() -> None:
+    text = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    (example,) = [code for code in re.findall(r"```python\n(.*?)```", text, re.S) if "PPO" in code]
+    assert "learn(100_000)" in example
+    short = example.replace("env).learn(100_000)", 'env, n_steps=64, device="cpu").learn(64)')
+    found: dict[str, Any] = {}
+    exec(short, found)
+    # One policy can only play all roles if it can tell whose turn it is.
+    assert found["env"].view.role_one_hot
+    assert found["env"].metrics()["illegal"] == 0.0
 
 
 def test_it_learns_the_relay_alone() -> None:

@@ -126,7 +126,8 @@ def test_unknown_ids_list_close_matches(id: str, expected: str) -> None:
         mpt_envs.make(id)
     message = str(caught.value)
     assert expected in message
-    assert "print(mpt_envs.registry)" in message
+    # Both whoever programs and whoever types commands is told.
+    assert "print(mpt_envs.registry)" in message and "`mpt tasks`" in message
     assert repr(id) in message
 
 

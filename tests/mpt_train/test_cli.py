@@ -15,7 +15,7 @@ from PIL import Image
 
 from benchmarks import main as program
 from benchmarks.main import COMMANDS, main
-from mpt_envs import register
+from mpt_envs import register, registry
 from mpt_train.checkpoint import load_checkpoint
 from mpt_train.cli import console
 from mpt_train.cli.train import default_folder, parse
@@ -25,6 +25,8 @@ from mpt_train.run_folder import RunFolder
 from tests.mpt_train.relay import RELAY, register_relay
 from tests.mpt_train.runs import assert_same_run
 from tests.toys import RelayTask
+from wrappers.errors import MarketError
+from wrappers.task import TurnTask
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = [
@@ -35,8 +37,17 @@ TINY = [
 
 SERVER = ("--engine", "http://localhost:1/v1")
 
+ALONE = "toys/without-expert-v0"
+
 Result = tuple[int, str, str]
 Call = Callable[..., Result]
+
+
+class AloneTask(RelayTask):
+    """The relay without an expert."""
+
+    expert_bid = TurnTask.expert_bid
+    expert_action = TurnTask.expert_action
 
 
 @pytest.fixture
@@ -187,6 +198,49 @@ def test_our_own_mistakes_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> Non
         main(["tasks"])
 
 
+def _kinds(error: type[MarketError]) -> list[type[MarketError]]:
+    return [error, *(kind for own in error.__subclasses__() for kind in _kinds(own))]
+
+
+@pytest.mark.parametrize("kind", _kinds(MarketError), ids=lambda kind: kind.__name__)
+def test_every_error_of_ours_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: type[MarketError]
+) -> None:
+    monkeypatch.delenv(console.DEBUG, raising=False)
+    error = kind("this cannot be; do that")
+
+    def command() -> int:
+        raise error
+
+    assert console.run(command) in (1, 2)
+    assert capsys.readouterr().err == "mpt: this cannot be; do that\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (["play", ALONE], "--policy random"),
+        (["play", ALONE, "--coordination", "round-robin"], "--policy random"),
+        (["demos", ALONE, "--out", "demos.jsonl"], "implement expert_bid and expert_action"),
+        (["train", "--task", ALONE, "--folder", "run"], "--cold-start.episodes 0"),
+        (["train", "router", "--task", ALONE, "--folder", "run"], "--cold-start.episodes 0"),
+        (["train", "monolithic", "--task", ALONE, "--folder", "run"], "--cold-start.episodes 0"),
+    ],
+)
+def test_a_task_without_an_expert(
+    mpt: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], advice: str
+) -> None:
+    if ALONE not in registry:
+        register(ALONE, task=AloneTask)
+    monkeypatch.chdir(tmp_path)
+    code, _, errors = mpt(*arguments)
+    assert code == 2
+    last = errors.splitlines()[-1]
+    assert last.startswith("mpt: ") and "no scripted expert" in last and advice in last
+    # A second try with what was advised must find the folder free.
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
@@ -253,6 +307,32 @@ def test_train_leaves_a_run_folder(trained: Path) -> None:
     assert summary["method"] == "mpt-plus"
     assert len(summary["final"]["returns"]) == 2
     assert load_checkpoint(run.checkpoint)[1]["step"] == summary["steps"]
+
+
+def test_a_budget_that_the_cold_start_exceeds_is_told(mpt: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    arguments = ("train", "mpt-plus", *TINY, "--folder", str(folder))
+    small = ("--budget-gflop", "0.00001", "--quiet")
+    code, out, errors = mpt(*arguments, *small)
+    summary = json.loads(RunFolder(folder).summary.read_text())
+    assert code == 0 and summary["steps"] == 0
+    took = console.number(summary["flop"] / 1e9)
+    assert (
+        f"warning: the cold start alone took {took} of 1e-05 GFLOP; nothing was trained" in errors
+    )
+    assert "raise --budget-gflop or lower --cold-start.episodes" in errors
+    # The cold start's time counts, also for a run that goes on from there.
+    _, state = load_checkpoint(RunFolder(folder).checkpoint)
+    assert state["wall_seconds"] == summary["wall_seconds"] > 0
+    assert f"in {summary['wall_seconds']:.0f} s" in out
+    mpt("train", "--resume", "--folder", str(folder), "--quiet")
+    again = json.loads(RunFolder(folder).summary.read_text())
+    assert again["wall_seconds"] == summary["wall_seconds"]
+
+
+def test_a_budget_that_is_enough_is_not_warned_about(mpt: Call, tmp_path: Path) -> None:
+    _, _, errors = mpt("train", "mpt-plus", *TINY, "--folder", str(tmp_path / "run"))
+    assert "warning" not in errors
 
 
 def test_a_folder_with_a_run_is_not_touched(mpt: Call, trained: Path) -> None:

@@ -26,7 +26,8 @@ TESTED: Final = "1.1.6"
 
 HOW_TO_GET: Final = (
     "MineStudio wants an environment of its own, since it needs NumPy below 2: "
-    "`pip install 'mpt-swarm[minestudio]'` there, then Java 8 (`apt-get install "
+    "there `pip install -e '.[minestudio]'` in a checkout, or `pip install "
+    "'mpt-swarm[minestudio]'`, then Java 8 (`apt-get install "
     "openjdk-8-jre-headless`, or conda's openjdk=8), a display (`apt-get install xvfb`) and its "
     "engine: `python -m minestudio.simulator.entry -y` downloads that once into the folder that "
     f"{FOLDER_VARIABLE} names. docs/minestudio.md has the details."
