@@ -58,7 +58,7 @@ class CompareConfig:
     """Number of training seeds: 0, 1, ...; None: 5 (3 with --quick)."""
     budget_gflop: float | None = None
     """Compute of each run in 10^9 floating-point operations; None: crafting 200 (60 with
-    --quick), navigation 100 (30), research 100 (60)."""
+    --quick), navigation 200 (30), research 100 (60)."""
     out: Path | None = None
     """Results folder; None: a new one under results/."""
     jobs: int | None = None

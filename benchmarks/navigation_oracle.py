@@ -133,6 +133,8 @@ def compare_geodesics(source: R2RSource, keys: Iterable[int]) -> dict[str, float
     """Geodesic lengths on the free space against those that the files tell."""
     here, there = [], []
     for key in keys:
+        if source.recorded(key).episode_id in source.unreachable:
+            continue
         scene, episode = source.episode(key)
         away = scene.space.distance(source.distances(scene, episode), episode.start)
         if math.isfinite(away):

@@ -16,8 +16,9 @@ import hashlib
 import json
 import math
 import os
+import warnings
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -418,6 +419,29 @@ class EpisodeSet:
     def choose(self, key: int) -> int:
         """Index of the episode of a random key; all are equally likely."""
         return int(hash4(np.uint64(key), np.uint64(0), STREAM_CHOICE, np.uint64(0))) % len(self)
+
+    def leave_out(self, ids: Collection[str], folder: Path) -> None:
+        """Never draw these episodes; says so.
+
+        Raises:
+            EpisodeDataError: none would be left.
+        """
+        lost = [e.episode_id for e in self.episodes if e.episode_id in ids]
+        if not lost:
+            return
+        if len(lost) == len(self):
+            raise EpisodeDataError(
+                f"none of the {len(self)} episodes in {folder} can be played on these graphs; are "
+                "episodes and graphs of the same release?"
+            )
+        warnings.warn(
+            f"{len(lost)} of the {len(self)} episodes in {folder} cannot be played on these graphs "
+            f"and are left out (ids {', '.join(lost[:5])}{', ...' if len(lost) > 5 else ''})",
+            stacklevel=4,
+        )
+        left = np.array([e.episode_id not in ids for e in self.episodes])
+        parts = tuple(part[left[part]] for part in self.parts)
+        self.parts = parts if min(map(len, parts)) else (np.flatnonzero(left),) * 3
 
     def key_for(self, seed: int, episode: int) -> int:
         """The index, which is a key, of an episode from the part of the seed."""

@@ -11,6 +11,7 @@ thing that a clause speaks of the vector says where it is, once it was seen.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from mpt_envs.navigation import clauses as c
 from mpt_envs.navigation.facts import (
     DOOR,
+    N_HEADINGS,
     N_RAYS,
     N_ROOMS,
     ROLES,
@@ -90,6 +92,10 @@ FEATURE_NAMES: Final = _feature_names()
 OBSERVATION_SIZE: Final = len(FEATURE_NAMES)
 
 _ANGLE: Final = np.pi / 180.0 * STEP_ANGLE
+#: Cosine and sine of every heading.
+_TURNED: Final = np.array(
+    [(math.cos(k * _ANGLE), math.sin(k * _ANGLE)) for k in range(N_HEADINGS)], np.float32
+)
 
 
 @kernel
@@ -151,11 +157,10 @@ def write_observation(s, f, p, world, clearance, world_id, place, distances, out
     out[at + 4] = 1.0 if s[LAST_CLAUSES] > 0 else 0.0
     at += 5
     to_x, to_z = p[PATH_32] - x, p[PATH_32 + 2] - z
-    turned = s[HEADING] * _ANGLE
     out[at] = _clip((to_x * ahead_x + to_z * ahead_z) / 10.0)
     out[at + 1] = _clip((ahead_z * to_x - ahead_x * to_z) / 10.0)
-    out[at + 2] = np.cos(turned)
-    out[at + 3] = np.sin(turned)
+    out[at + 2] = _TURNED[s[HEADING], 0]
+    out[at + 3] = _TURNED[s[HEADING], 1]
     out[at + 4] = _clip(f[F_LENGTH] / 20.0)
     out[at + 5] = _clip((f[F_Y] - p[PATH_32 + 1]) / 3.0)
     at += 6
@@ -194,7 +199,7 @@ def write_observation(s, f, p, world, clearance, world_id, place, distances, out
             out[base + 7] = 1.0 if clause[c.K_ROOM] > 0 else 0.0
             out[base + 8] = 1.0 if clause[c.K_THING] >= 0 else 0.0
             out[base + 9] = 1.0 if clause[c.K_ROOM] > 0 and room == clause[c.K_ROOM] else 0.0
-            door = meant_door(s, f, things, kinds, clause)
+            door = meant_door(s, f, things, kinds, clause, ahead_x, ahead_z)
             _pointed(s, f, things, door, ahead_x, ahead_z, out, base + 10)
             thing = np.int64(-1)
             if clause[c.K_THING] >= 0:

@@ -282,18 +282,22 @@ def seen_thing(s, f, things, kind):
 
 
 @kernel
-def meant_door(s, f, things, kinds, clause):
+def meant_door(s, f, things, kinds, clause, ahead_x, ahead_z):
     """The door of this room that a clause speaks of, as far as it was seen, or -1.
 
     That is the nearest one behind which the named room lies; with a side and a number, the door
     of that number on that side of the body, counted from where it came into the room, or the one
     farthest ahead; else the nearest through which it did not come.
+
+    Args:
+        s, f: the record.
+        things, kinds: of the scene.
+        clause: int32 ``(N_COLUMNS,)``.
+        ahead_x, ahead_z: where the body looks, a unit vector.
     """
     kind = clause[c.K_KIND]
     if kind != c.ENTER and kind != c.EXIT:
         return -1
-    angle = angle_of(s, f)
-    ahead_x, ahead_z = -np.sin(angle), -np.cos(angle)
     room = s[ROOM]
     rank = max(1, clause[c.K_ORDINAL])
     floor = -np.inf

@@ -31,6 +31,7 @@ from mpt_envs.navigation.episodes import (
     scan_names,
 )
 from mpt_envs.navigation.sources import Episode, Scene
+from wrappers.errors import TaskError
 
 if TYPE_CHECKING:
     from mpt_envs.navigation.batch import NavigationBatch
@@ -83,6 +84,8 @@ class R2RSource:
 
     Attributes:
         episodes: the episodes, an `EpisodeSet`.
+        unreachable: why no way leads from start to goal, by the id of the episode. Such an episode
+            is never drawn; asked for by its id, it is an error.
     """
 
     name = "r2r"
@@ -101,12 +104,19 @@ class R2RSource:
         place = graph_folder(folder, graphs)
         self._graphs = {scan: load_graph(place, scan) for scan in self.episodes.scans}
         # All episodes of the split, so that a scene is the same whatever the filters.
-        self._viewpoints = {
-            scan: np.array([p for e in everything if e.scan == scan for p in (e.start, e.goal)])
-            for scan in self.episodes.scans
-        }
-        for episode in self.episodes.episodes:
-            _check_on_graph(episode, self._graphs[episode.scan], folder)
+        self._viewpoints: dict[str, NDArray[np.float64]] = {}
+        self.unreachable: dict[str, str] = {}
+        for scan, graph in self._graphs.items():
+            places = [np.zeros((0, 3))]
+            for found in everything:
+                if found.scan == scan:
+                    why = _why_unreachable(found, graph)
+                    if why:
+                        self.unreachable[found.episode_id] = why
+                    else:
+                        places.append(np.stack([found.start, found.goal]))
+            self._viewpoints[scan] = np.concatenate(places)
+        self.episodes.leave_out(self.unreachable, folder)
         self._arguments = (
             str(folder.resolve()),
             split,
@@ -146,6 +156,9 @@ class R2RSource:
 
     def episode(self, key: int) -> tuple[Scene, Episode]:
         found = self.recorded(key)
+        if found.episode_id in self.unreachable:
+            why = self.unreachable[found.episode_id]
+            raise TaskError(f"episode {found.episode_id} cannot be played: {why}")
         scene = self.scene(found.scan)
         start = np.array(found.start)
         at = scene.space.locate(start)
@@ -175,23 +188,23 @@ class R2RSource:
         return field
 
 
-def _check_on_graph(episode: R2REpisode, graph: Graph, folder: Path) -> None:
-    """Raise `EpisodeDataError` unless a way along the graph leads from start to goal."""
+def _why_unreachable(episode: R2REpisode, graph: Graph) -> str:
+    """Why no way along the graph leads from start to goal; empty: one does."""
     reached = []
     for name, place in (("start", episode.start), ("goal", episode.goal)):
         away = np.linalg.norm(graph.nodes - place, axis=1)
         reached.append(graph.parts[int(away.argmin())])
         if away.min() > FARTHEST_FROM_GRAPH:
-            raise EpisodeDataError(
-                f"episode {episode.episode_id} in {folder}: its {name} is {away.min():.0f} m from "
-                f"the nearest node of the graph of {episode.scan}; are episodes and graphs of the "
-                "same release?"
+            return (
+                f"its {name} is {away.min():.0f} m from the nearest node of the graph of "
+                f"{episode.scan}; are episodes and graphs of the same release?"
             )
     if reached[0] != reached[1]:
-        raise EpisodeDataError(
-            f"episode {episode.episode_id} in {folder}: the graph of {episode.scan} joins its "
-            "start and its goal by no way; are episodes and graphs of the same release?"
+        return (
+            f"no way leads from its start to its goal in the graph of {episode.scan}; are episodes "
+            "and graphs of the same release?"
         )
+    return ""
 
 
 def _digest(
