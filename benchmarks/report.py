@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import html
-import importlib.resources
 import json
 import sys
 from collections.abc import Sequence
@@ -58,7 +57,8 @@ def write_outputs(comparison: Comparison, folder: Path) -> list[Plot]:
 
 def page(comparison: Comparison, plots: Sequence[Plot]) -> str:
     """The whole page."""
-    css = importlib.resources.files("benchmarks").joinpath("report.css").read_text(encoding="utf-8")
+    # Not by the name of the package: another distribution may bring a folder of that name.
+    css = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
     sections = [
         ("results", "Results", _results(comparison)),
         *[(plot.name, plot.title, _figure(plot)) for plot in plots if plot.name != "swap"],
