@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import importlib.machinery
+import importlib.util
 import json
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -352,3 +355,17 @@ def test_report_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert report.main(["--help"]) == 0
     assert report.main([str(tmp_path)]) == 1
     assert "holds no results.json" in capsys.readouterr().err
+
+
+def test_another_distribution_with_a_folder_of_our_name_is_no_hindrance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As TorchRL brings one, which an installation for development then takes for the package."""
+    (tmp_path / "site" / "benchmarks").mkdir(parents=True)
+    spec = importlib.machinery.PathFinder.find_spec("benchmarks", [str(tmp_path / "site")])
+    assert spec is not None and spec.origin is None
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "benchmarks", importlib.util.module_from_spec(spec))
+        report.write_outputs(comparison(), tmp_path)
+    style = (Path(report.__file__).parent / "report.css").read_text(encoding="utf-8")
+    assert style.strip() in (tmp_path / "report.html").read_text(encoding="utf-8")
