@@ -18,15 +18,7 @@ from mpt_envs.navigation.rays import is_kept, unmeasured
 from mpt_envs.navigation.rules import act, begin, is_legal, skip
 from mpt_envs.navigation.snapshots import check_snapshot, set_draws, task_id
 from mpt_envs.navigation.summary import METRICS, metrics_of
-from mpt_envs.navigation.worlds import (
-    N_WORLD,
-    W_HEIGHTS,
-    World,
-    Worlds,
-    clearance_in,
-    start_of,
-    view,
-)
+from mpt_envs.navigation.worlds import N_WORLD, World, Worlds, clearance_in, start_of, view
 from wrappers.native import BatchTask, check_roles, check_rows
 from wrappers.rng import as_key
 from wrappers.task import Snapshot
@@ -94,17 +86,12 @@ def observe_rows(records32, records64, floats, table, places, distances, out):
             prefetch_state(records32[row + 4], view(table[row + 4]))
         later = row + 2
         if later < count:
-            s, f, world_id = records32[later], records64[later], table[later, W_HEIGHTS]
-            if not is_kept(places[later], s, f, world_id):
+            f = records64[later]
+            if not is_kept(places[later], records32[later], f):
                 prefetch_rays(f, view(table[later])[1], clearance_in(table[later]))
         s, f, p = records32[row], records64[row], floats[row]
-        world, clearance, world_id = (
-            view(table[row]),
-            clearance_in(table[row]),
-            table[row, W_HEIGHTS],
-        )
-        place, free = places[row], distances[row]
-        write_observation(s, f, p, world, clearance, world_id, place, free, out[row])
+        world, clearance = view(table[row]), clearance_in(table[row])
+        write_observation(s, f, p, world, clearance, places[row], distances[row], out[row])
 
 
 @kernel

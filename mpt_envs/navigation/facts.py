@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 # --- roles and actions --------------------------------------------------------------------------
@@ -29,6 +30,7 @@ LOOK_AROUND: Final = 1
 
 #: Primitive steps, as in VLN-CE: every action is a repetition of one of them.
 STEP_ANGLE: Final = 15  # degrees
+STEP_RADIANS: Final = math.pi / 180.0 * STEP_ANGLE
 STEP_LENGTH: Final = 0.25  # metres
 N_HEADINGS: Final = 360 // STEP_ANGLE
 MAX_STEPS: Final = 500  # primitive steps after which an episode ends, as in VLN-CE

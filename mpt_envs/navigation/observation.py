@@ -26,6 +26,7 @@ from mpt_envs.navigation.facts import (
     ROOMS,
     SIGHT,
     STEP_ANGLE,
+    STEP_RADIANS,
 )
 from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.layout import (
@@ -91,10 +92,10 @@ def _feature_names() -> tuple[str, ...]:
 FEATURE_NAMES: Final = _feature_names()
 OBSERVATION_SIZE: Final = len(FEATURE_NAMES)
 
-_ANGLE: Final = np.pi / 180.0 * STEP_ANGLE
 #: Cosine and sine of every heading.
 _TURNED: Final = np.array(
-    [(math.cos(k * _ANGLE), math.sin(k * _ANGLE)) for k in range(N_HEADINGS)], np.float32
+    [(math.cos(k * STEP_RADIANS), math.sin(k * STEP_RADIANS)) for k in range(N_HEADINGS)],
+    np.float32,
 )
 
 
@@ -120,14 +121,14 @@ def _pointed(s, f, things, index, ahead_x, ahead_z, out, at):
 
 
 @kernel
-def write_observation(s, f, p, world, clearance, world_id, place, distances, out):
+def write_observation(s, f, p, world, clearance, place, distances, out):
     """Write the features of a record.
 
     Args:
         s, f, p: the record as int32, float64 and float32.
         world: arrays of the world, see `worlds.view`.
         clearance: of the world, see `worlds.clearance_in`.
-        world_id, place, distances: see `rays.write_rays`.
+        place, distances: see `rays.write_rays`.
         out: float32, at least `OBSERVATION_SIZE` entries; those beyond are left alone.
     """
     kinds, things, clauses = world[5], world[6], world[7]
@@ -135,7 +136,7 @@ def write_observation(s, f, p, world, clearance, world_id, place, distances, out
     ahead_x, ahead_z = -np.sin(angle), -np.cos(angle)
     x, z = f[F_X], f[F_Z]
     at = 0
-    write_rays(s, f, world, clearance, world_id, place, distances, out)
+    write_rays(s, f, world, clearance, place, distances, out)
     at += N_RAYS
     for sector in range(4):
         # Six rays of which the first points at the sector's right end.

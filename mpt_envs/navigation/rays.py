@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_envs.navigation.facts import N_HEADINGS, N_RAYS, RAY_REACH, STEP_ANGLE
+from mpt_envs.navigation.facts import N_HEADINGS, N_RAYS, RAY_REACH, STEP_RADIANS
 from mpt_envs.navigation.fan import FAN_FREE, FAN_REACH, FAN_X, FAN_Z, cast_fan, fan
 from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.layout import F_START_HEADING, F_X, F_Z, HEADING, LAYER
@@ -19,10 +19,8 @@ from mpt_envs.navigation.space import cast
 
 assert N_RAYS == N_HEADINGS
 
-#: What distances depend on: x, z, layer, heading at the start, and which world it is.
-N_PLACE: Final = 5
-
-_ANGLE: Final = np.pi / 180.0 * STEP_ANGLE
+#: What distances in a world depend on: x, z, layer, heading at the start.
+N_PLACE: Final = 4
 
 
 def unmeasured(num_envs: int) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
@@ -36,20 +34,18 @@ def unmeasured(num_envs: int) -> tuple[NDArray[np.float64], NDArray[np.float32]]
 
 
 @kernel
-def is_kept(place, s, f, world_id):
+def is_kept(place, s, f):
     """Whether distances are those of where the body is.
 
     Args:
         place: float64 ``(N_PLACE,)``: where they were taken; NaN where none were.
         s, f: the record as int32 and float64.
-        world_id: a number that tells worlds apart.
     """
     return (
         place[0] == f[F_X]
         and place[1] == f[F_Z]
         and place[2] == s[LAYER]
         and place[3] == f[F_START_HEADING]
-        and place[4] == world_id
     )
 
 
@@ -60,7 +56,7 @@ def _measure(s, f, heights, frame, clearance, distances):
     start = f[F_START_HEADING]
     dx, dz = -np.sin(start), -np.cos(start)
     # Turned step by step, so that only one sine and cosine are needed.
-    step_cos, step_sin = np.cos(_ANGLE), np.sin(_ANGLE)
+    step_cos, step_sin = np.cos(STEP_RADIANS), np.sin(STEP_RADIANS)
     flat = clearance.shape[0] > 0
     rays = fan()
     for k in range(N_RAYS):
@@ -76,22 +72,20 @@ def _measure(s, f, heights, frame, clearance, distances):
 
 
 @kernel
-def write_rays(s, f, world, clearance, world_id, place, distances, out):
+def write_rays(s, f, world, clearance, place, distances, out):
     """Write the distances to the walls, ahead first and then to the left, as shares of their reach.
 
     Args:
         s, f: the record as int32 and float64.
         world: arrays of the world, see `worlds.view`.
         clearance: of the world, see `worlds.clearance_in`.
-        world_id: a number that tells worlds apart.
         place: float64 ``(N_PLACE,)``: where the distances were taken; kept up to date.
         distances: float32 ``(N_RAYS,)``: by heading; kept up to date.
         out: float32 ``(N_RAYS,)`` at least.
     """
-    if not is_kept(place, s, f, world_id):
+    if not is_kept(place, s, f):
         _measure(s, f, world[0], world[1], clearance, distances)
-        place[0], place[1], place[2] = f[F_X], f[F_Z], s[LAYER]
-        place[3], place[4] = f[F_START_HEADING], world_id
+        place[0], place[1], place[2], place[3] = f[F_X], f[F_Z], s[LAYER], f[F_START_HEADING]
     ahead = np.int64(s[HEADING])
     for k in range(N_RAYS - ahead):
         out[k] = distances[ahead + k]
