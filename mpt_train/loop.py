@@ -140,7 +140,7 @@ class Trainer:
             if folder is None
             else RunFolder.for_training(folder, config, resume=resume, overwrite=overwrite)
         )
-        if self.run is not None and resume and has_checkpoint(self.run.checkpoint):
+        if self.run is not None and resumed:
             self._load(self.run.checkpoint)
 
     # -- the whole run -----------------------------------------------------------------------

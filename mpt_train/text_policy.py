@@ -110,6 +110,7 @@ class TextPolicy(Policy, abc.ABC):
             counter: operations.
         """
 
+    @abc.abstractmethod
     def read_demonstrations(self, game: VectorGame) -> None:
         """Read the file that the cold start learns from (`LanguageConfig.demonstrations`).
 
@@ -119,8 +120,8 @@ class TextPolicy(Policy, abc.ABC):
             game: of the run, for the names of its agents.
         """
 
+    @abc.abstractmethod
     def fit_file(
         self, config: ColdStartConfig, seed: int, counter: FlopCounter
     ) -> dict[str, float]:
         """As `fit`, on the demonstrations of the file that was read."""
-        raise NotImplementedError(f"{type(self).__name__} learns from no file")

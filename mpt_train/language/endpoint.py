@@ -343,6 +343,16 @@ class EndpointPolicy(AskingPolicy):
         """Not possible."""
         raise _cannot_learn()
 
+    def read_demonstrations(self, game: VectorGame) -> None:
+        """Not possible."""
+        raise _cannot_learn()
+
+    def fit_file(
+        self, config: ColdStartConfig, seed: int, counter: FlopCounter
+    ) -> dict[str, float]:
+        """Not possible."""
+        raise _cannot_learn()
+
 
 def _cannot_learn() -> Exception:
     return EndpointError(

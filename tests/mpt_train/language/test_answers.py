@@ -48,7 +48,10 @@ def _never(*args: object) -> None:
     raise AssertionError("these agents learn nothing")
 
 
-for _name in ("lower_bids", "action_loss", "bid_loss", "preference_loss", "fit"):
+for _name in (
+    *("lower_bids", "action_loss", "bid_loss", "preference_loss"),
+    *("fit", "read_demonstrations", "fit_file"),
+):
     setattr(Speaker, _name, _never)
 Speaker.__abstractmethods__ = frozenset()
 
