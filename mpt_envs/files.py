@@ -40,5 +40,14 @@ def _looked_at(path: Path, error: type[Exception], *, folder: bool) -> bool:
         return path.is_dir() if folder else path.is_file()
     except (OSError, ValueError) as found:
         raise error(
-            f"{path} cannot be looked at ({found}); check the permissions of its folders"
+            f"{path} cannot be read ({found}); check the permissions of its folders"
         ) from found
+
+
+def stamp(path: Path) -> tuple[int, int] | None:
+    """What tells whether a file has changed; None where there is none to look at."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size

@@ -76,10 +76,14 @@ class Graph:
     edges: NDArray[np.int64]
 
     @functools.cached_property
+    def distances(self) -> NDArray[np.float64]:
+        """See `graph_distances`."""
+        return graph_distances(self)
+
+    @functools.cached_property
     def parts(self) -> NDArray[np.int64]:
         """Of each node the number of the part it is in; no way leads from one to another."""
-        finite = np.isfinite(graph_distances(self))
-        first: NDArray[np.int64] = finite.argmax(axis=1)
+        first: NDArray[np.int64] = np.isfinite(self.distances).argmax(axis=1)
         return first
 
 
@@ -273,8 +277,7 @@ def _apart(
         first, second: ``(P,)`` indices of shapes.
     """
     a, b = shapes[first], shapes[second]
-    by_graph = graph_distances(graph)
-    along = by_graph[a[:, :, None], b[:, None, :]].min(axis=(1, 2))
+    along = graph.distances[a[:, :, None], b[:, None, :]].min(axis=(1, 2))
     straight = _straight(graph.nodes[:, [0, 2]][a], graph.nodes[:, [0, 2]][b])
     return (straight > TOUCH) & (along > straight + DETOUR)
 

@@ -366,6 +366,11 @@ def _parts(episodes: Sequence[R2REpisode]) -> tuple[NDArray[np.int64], ...]:
     return parts
 
 
+def _draw(key: int, count: int) -> int:
+    """A number below a count, all equally likely, for a random key."""
+    return int(hash4(np.uint64(key), np.uint64(0), STREAM_CHOICE, np.uint64(0))) % count
+
+
 class EpisodeSet:
     """Episodes to play, chosen by a random key, by id, or in order.
 
@@ -418,7 +423,7 @@ class EpisodeSet:
 
     def choose(self, key: int) -> int:
         """Index of the episode of a random key; all are equally likely."""
-        return int(hash4(np.uint64(key), np.uint64(0), STREAM_CHOICE, np.uint64(0))) % len(self)
+        return _draw(key, len(self))
 
     def leave_out(self, ids: Collection[str], folder: Path) -> None:
         """Never draw these episodes; says so.
@@ -446,9 +451,7 @@ class EpisodeSet:
     def key_for(self, seed: int, episode: int) -> int:
         """The index, which is a key, of an episode from the part of the seed."""
         part = self.parts[part_of(seed)]
-        key = episode_key(seed, episode)
-        draw = int(hash4(key, np.uint64(0), STREAM_CHOICE, np.uint64(0)))
-        return int(part[draw % len(part)])
+        return int(part[_draw(int(episode_key(seed, episode)), len(part))])
 
     def index_of(self, episode_id: object) -> int:
         """Index of the episode of an id (a string or a number).

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_envs.files import is_folder, user_path
+from mpt_envs.files import is_folder, stamp, user_path
 from mpt_envs.navigation import connectivity, navmesh
 from mpt_envs.navigation.connectivity import GRAPHS_HOW_TO, Graph, build_space, load_graph
 from mpt_envs.navigation.episodes import (
@@ -104,18 +104,16 @@ class R2RSource:
         place = graph_folder(folder, graphs)
         self._graphs = {scan: load_graph(place, scan) for scan in self.episodes.scans}
         # All episodes of the split, so that a scene is the same whatever the filters.
-        self._viewpoints: dict[str, NDArray[np.float64]] = {}
         self.unreachable: dict[str, str] = {}
-        for scan, graph in self._graphs.items():
-            places = [np.zeros((0, 3))]
-            for found in everything:
-                if found.scan == scan:
-                    why = _why_unreachable(found, graph)
-                    if why:
-                        self.unreachable[found.episode_id] = why
-                    else:
-                        places.append(np.stack([found.start, found.goal]))
-            self._viewpoints[scan] = np.concatenate(places)
+        places: dict[str, list[NDArray[np.float64]]] = {scan: [] for scan in self._graphs}
+        for found in everything:
+            if found.scan in self._graphs:
+                why = _why_unreachable(found, self._graphs[found.scan])
+                if why:
+                    self.unreachable[found.episode_id] = why
+                else:
+                    places[found.scan] += (found.start, found.goal)
+        self._viewpoints = {scan: np.reshape(ends, (-1, 3)) for scan, ends in places.items()}
         self.episodes.leave_out(self.unreachable, folder)
         self._arguments = (
             str(folder.resolve()),
@@ -259,17 +257,13 @@ def _shared(
     return R2RSource(data, split, scans, graphs)
 
 
-def _state_of(*folders: Path) -> tuple[tuple[str, int, int], ...]:
+def _state_of(*folders: Path) -> tuple[Any, ...]:
     """Names, sizes and times of the files, so that changed ones are read again."""
-    found = []
-    for folder in folders:
-        for path in sorted((*folder.glob("*.json*"), *folder.glob("*/*.json*"))):
-            try:
-                status = path.stat()
-            except OSError:
-                continue  # a link to nowhere; whoever needs the file says so
-            found.append((str(path), status.st_size, status.st_mtime_ns))
-    return tuple(found)
+    return tuple(
+        (str(path), stamp(path))
+        for folder in folders
+        for path in sorted((*folder.glob("*.json*"), *folder.glob("*/*.json*")))
+    )
 
 
 def make_task(

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from mpt_envs.files import user_path
+from mpt_envs.files import is_file, user_path
 from mpt_envs.research.layout import MAX_HOPS
 from mpt_envs.research.pages import one_line
 from mpt_envs.research.scoring import normalize_answer
@@ -290,18 +290,17 @@ def _shown(value: Any) -> str:
 
 def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Rows of a file, each with where it stands, for messages."""
+    if not is_file(path, CorpusError):
+        raise CorpusError(f"there is no file {path}; give the path of a .jsonl or .parquet file")
+    if path.suffix == ".parquet":
+        yield from _parquet(path)
+        return
     try:
-        there = path.is_file()
-        if there and path.suffix != ".parquet":
-            yield from _json_lines(path)
+        yield from _json_lines(path)
     except OSError as error:
         raise CorpusError(
             f"{path} cannot be read ({error}); give a .jsonl or .parquet file that may be read"
         ) from error
-    if not there:
-        raise CorpusError(f"there is no file {path}; give the path of a .jsonl or .parquet file")
-    if path.suffix == ".parquet":
-        yield from _parquet(path)
 
 
 def _json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -17,16 +17,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_envs.files import user_path
+from mpt_envs.files import stamp, user_path
 from mpt_envs.parts import part_of
 from mpt_envs.research import cache
-from mpt_envs.research.corpus import (
-    Corpus,
-    CorpusError,
-    Document,
-    read_corpus,
-    read_questions,
-)
+from mpt_envs.research.corpus import Corpus, CorpusError, Document, read_corpus, read_questions
 from mpt_envs.research.dice import Dice
 from mpt_envs.research.encyclopedia import SIZES, Encyclopedia
 from mpt_envs.research.expert import decide
@@ -196,16 +190,7 @@ def from_files(corpus: str | Path, questions: str | Path) -> Source:
         user_path("corpus", corpus, CorpusError),
         user_path("questions", questions, CorpusError),
     ]
-    return _from_files(str(paths[0]), str(paths[1]), tuple(map(_stamp, paths)))
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """What tells whether a file has changed; None where that cannot be told, which reading says."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError):
-        return None
-    return status.st_mtime_ns, status.st_size
+    return _from_files(str(paths[0]), str(paths[1]), tuple(map(stamp, paths)))
 
 
 def source(corpus: str | Path | None, questions: str | Path | None) -> Source:
