@@ -22,7 +22,7 @@ import numpy as np
 import tyro
 
 import mpt_envs
-from mpt_envs.navigation.r2r import R2RSource, r2r_source
+from mpt_envs.navigation.data.r2r import R2RSource, r2r_source
 from wrappers.errors import MarketError, TaskError
 from wrappers.task import TurnTask
 

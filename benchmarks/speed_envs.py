@@ -221,8 +221,8 @@ def search_time(documents: int = 20_000, queries: int = 200) -> Measure:
     Documents of 40 to 160 words, frequent ones and rare ones as in a language (Zipf); questions are
     words of one document.
     """
-    from mpt_envs.research.index import SearchIndex
-    from mpt_envs.research.tokenizer import tokenize
+    from mpt_envs.research.data.index import SearchIndex
+    from mpt_envs.research.data.tokenizer import tokenize
 
     rng = np.random.default_rng(0)
     lengths = rng.integers(40, 160, documents)

@@ -52,8 +52,8 @@ for _goal, _description in {
         task="mpt_envs.crafting:make_task",
         batch="mpt_envs.crafting:make_batch",
         backends={
-            "minetest": Backend("mpt_envs.crafting.minetest:make_task"),
-            "minestudio": Backend("mpt_envs.crafting.minestudio:make_task"),
+            "minetest": Backend("mpt_envs.crafting.backends.minetest:make_task"),
+            "minestudio": Backend("mpt_envs.crafting.backends.minestudio:make_task"),
         },
         kwargs={"goal": _goal},
         description=_description,
@@ -75,14 +75,14 @@ register(
 
 register(
     "navigation/r2r-v0",
-    task="mpt_envs.navigation.r2r:make_task",
-    batch="mpt_envs.navigation.r2r:make_batch",
+    task="mpt_envs.navigation.data.r2r:make_task",
+    batch="mpt_envs.navigation.data.r2r:make_batch",
     backends={
         "connectivity": Backend(
-            "mpt_envs.navigation.r2r:make_task", "mpt_envs.navigation.r2r:make_batch"
+            "mpt_envs.navigation.data.r2r:make_task", "mpt_envs.navigation.data.r2r:make_batch"
         ),
         "habitat": Backend(
-            "mpt_envs.navigation.habitat:make_task",
+            "mpt_envs.navigation.backends.habitat:make_task",
             how_to_get="Install it with `conda install habitat-sim headless -c conda-forge -c "
             "aihabitat` (it is not on the package index).",
         ),

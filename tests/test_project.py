@@ -117,7 +117,7 @@ def test_messages_tell_how_to_install_an_extra_that_exists() -> None:
     }
     assert named and named <= extras
     # MineStudio lives in an environment of its own, which the tested versions do not fit.
-    own = {"wrappers/errors.py", "mpt_envs/crafting/minestudio/install.py"}
+    own = {"wrappers/errors.py", "mpt_envs/crafting/backends/minestudio/install.py"}
     assert {name for name, text in sources.items() if "mpt-swarm[" in text} == own
     told = how_to_install("llm")
     assert told.index("-c constraints.txt -e '.[llm]'") < told.index("'mpt-swarm[llm]'")

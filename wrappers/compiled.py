@@ -31,7 +31,15 @@ from numba import njit
 _FOLDER = Path(__file__).parent
 
 KERNEL_FILES: tuple[Path, ...] = tuple(
-    _FOLDER / name for name in ("auction.py", "dropout.py", "prefetch.py", "rng.py")
+    _FOLDER / name
+    for name in (
+        "auction.py",
+        "dropout.py",
+        "prefetch.py",
+        "ragged.py",
+        "random_sequence.py",
+        "rng.py",
+    )
 )
 """Files of this package that kernels of other packages may be made of."""
 
@@ -53,6 +61,16 @@ class Compiler:
             hasher.update(path.name.encode())
             hasher.update(path.read_bytes())
         self._digest = hasher.hexdigest()
+
+    @classmethod
+    def of_domain(cls, folder: Path) -> Compiler:
+        """For a domain with the rooms of `mpt_envs`: kernels stand in what is named here.
+
+        Args:
+            folder: of the domain; its name is the domain's.
+        """
+        rooms = (*(folder / "world").glob("*.py"), *(folder / "rules").glob("*.py"))
+        return cls((*rooms, folder / "views" / "observation.py", folder / "batch.py"), folder.name)
 
     def kernel(self, function: Callable[..., Any]) -> Any:
         """Compile a function when it is first called; later processes load it from the cache."""

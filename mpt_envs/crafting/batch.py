@@ -9,11 +9,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_envs.crafting.expert import expert
-from mpt_envs.crafting.facts import ACTIONS, N_ACTIONS, ROLES
-from mpt_envs.crafting.goals import GOALS, goal_index
 from mpt_envs.crafting.kernel import kernel
-from mpt_envs.crafting.layout import (
+from mpt_envs.crafting.rules.expert import expert
+from mpt_envs.crafting.rules.metrics import metric_names, metrics_of
+from mpt_envs.crafting.rules.prefetch import (
+    prefetch_state,
+    prefetch_surroundings,
+)
+from mpt_envs.crafting.rules.snapshots import check_snapshot, task_id
+from mpt_envs.crafting.rules.turn import act, begin, set_key, skip
+from mpt_envs.crafting.views.observation import OBSERVATION_SIZE, write_observation
+from mpt_envs.crafting.world.facts import ACTIONS, N_ACTIONS, ROLES
+from mpt_envs.crafting.world.goals import GOALS, goal_index
+from mpt_envs.crafting.world.layout import (
     DONE,
     DONE_RUNNING,
     LAYOUT_VERSION,
@@ -21,14 +29,6 @@ from mpt_envs.crafting.layout import (
     new_records,
     scalars,
 )
-from mpt_envs.crafting.metrics import metric_names, metrics_of
-from mpt_envs.crafting.observation import OBSERVATION_SIZE, write_observation
-from mpt_envs.crafting.prefetch import (
-    prefetch_state,
-    prefetch_surroundings,
-)
-from mpt_envs.crafting.rules import act, begin, set_key, skip
-from mpt_envs.crafting.snapshots import check_snapshot, task_id
 from wrappers.native import BatchTask, check_roles, check_rows
 from wrappers.rng import STREAM_EPISODE, as_key, hash4
 from wrappers.task import Snapshot

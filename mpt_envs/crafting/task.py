@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpt_envs.crafting.batch import check_budget
-from mpt_envs.crafting.expert import expert
-from mpt_envs.crafting.facts import ACTIONS, ROLES
-from mpt_envs.crafting.goals import GOALS, goal_index
-from mpt_envs.crafting.layout import (
+from mpt_envs.crafting.rules.expert import expert
+from mpt_envs.crafting.rules.metrics import metric_names, metrics_of
+from mpt_envs.crafting.rules.snapshots import check_payload, check_snapshot, task_id
+from mpt_envs.crafting.rules.turn import act, begin, set_key, skip
+from mpt_envs.crafting.views.observation import FEATURE_NAMES, OBSERVATION_SIZE, write_observation
+from mpt_envs.crafting.world.facts import ACTIONS, ROLES
+from mpt_envs.crafting.world.goals import GOALS, goal_index
+from mpt_envs.crafting.world.layout import (
     DONE,
     LAYOUT_VERSION,
     MASKS,
@@ -21,10 +25,6 @@ from mpt_envs.crafting.layout import (
     new_records,
     scalars,
 )
-from mpt_envs.crafting.metrics import metric_names, metrics_of
-from mpt_envs.crafting.observation import FEATURE_NAMES, OBSERVATION_SIZE, write_observation
-from mpt_envs.crafting.rules import act, begin, set_key, skip
-from mpt_envs.crafting.snapshots import check_payload, check_snapshot, task_id
 from wrappers.rng import as_key, episode_key
 from wrappers.task import ParseError, Phase, Snapshot, TurnResult, TurnTask
 
@@ -158,23 +158,23 @@ class CraftingTask(TurnTask):
     # -- optional parts ----------------------------------------------------------------------
 
     def prompt(self, agent: str, phase: Phase) -> str:
-        from mpt_envs.crafting import text
+        from mpt_envs.crafting.views import text
 
         return text.prompt(self.record, self._role[agent], phase)
 
     def profile(self, agent: str) -> str:
-        from mpt_envs.crafting import text
+        from mpt_envs.crafting.views import text
 
         return text.profile(self._role[agent], self._goal)
 
     def narrate(self) -> list[str]:
         """What happened in the last turn, in a few words each; for logs and playthroughs."""
-        from mpt_envs.crafting import text
+        from mpt_envs.crafting.views import text
 
         return text.turn_events(self.record, self._ints[TURN] - 1)
 
     def parse(self, agent: str, text: str) -> int | ParseError:
-        from mpt_envs.crafting import text as reader
+        from mpt_envs.crafting.views import text as reader
 
         return reader.parse(self._role[agent], text, self.action_mask(agent))
 
@@ -192,11 +192,11 @@ class CraftingTask(TurnTask):
 
     def render(self, mode: str, overlay: Mapping[str, Any] | None = None) -> Any:
         if mode == "ansi":
-            from mpt_envs.crafting.ansi import ansi
+            from mpt_envs.crafting.views.ansi import ansi
 
             return ansi(self.record, overlay)
         if mode == "rgb_array":
-            from mpt_envs.crafting.render import rgb_array
+            from mpt_envs.crafting.views.render import rgb_array
 
             return rgb_array(self.record, overlay)
         raise ValueError(f"render mode must be one of {self.render_modes}, got {mode!r}")

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mpt_envs.navigation.batch import NavigationBatch
     from mpt_envs.navigation.task import NavigationTask
-    from mpt_envs.navigation.worlds import Worlds
+    from mpt_envs.navigation.world.worlds import Worlds
 
 
 @lru_cache(maxsize=1)
 def floorplan_worlds() -> Worlds:
     """The generated houses, shared by all environments of this process."""
-    from mpt_envs.navigation.generated import Floorplans
-    from mpt_envs.navigation.worlds import Worlds
+    from mpt_envs.navigation.world.houses import Floorplans
+    from mpt_envs.navigation.world.worlds import Worlds
 
     return Worlds(Floorplans())
 

@@ -8,17 +8,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_envs.navigation.expert import expert
-from mpt_envs.navigation.facts import ACTIONS, MAX_TURNS, N_ACTIONS, ROLES
 from mpt_envs.navigation.kernel import kernel
-from mpt_envs.navigation.layout import DONE, DONE_RUNNING, LAYOUT_VERSION, key_of, new_records
-from mpt_envs.navigation.observation import OBSERVATION_SIZE, write_observation
-from mpt_envs.navigation.prefetch import prefetch_rays, prefetch_state, prefetch_turn
-from mpt_envs.navigation.rays import is_kept, unmeasured
-from mpt_envs.navigation.rules import act, begin, is_legal, skip
-from mpt_envs.navigation.snapshots import check_snapshot, set_draws, task_id
-from mpt_envs.navigation.summary import METRICS, metrics_of
-from mpt_envs.navigation.worlds import N_WORLD, World, Worlds, clearance_in, start_of, view
+from mpt_envs.navigation.rules.expert import expert
+from mpt_envs.navigation.rules.prefetch import prefetch_rays, prefetch_state, prefetch_turn
+from mpt_envs.navigation.rules.rays import is_kept, unmeasured
+from mpt_envs.navigation.rules.snapshots import check_snapshot, set_draws, task_id
+from mpt_envs.navigation.rules.summary import METRICS, metrics_of
+from mpt_envs.navigation.rules.turn import act, begin, is_legal, skip
+from mpt_envs.navigation.views.observation import OBSERVATION_SIZE, write_observation
+from mpt_envs.navigation.world.facts import ACTIONS, MAX_TURNS, N_ACTIONS, ROLES
+from mpt_envs.navigation.world.layout import DONE, DONE_RUNNING, LAYOUT_VERSION, key_of, new_records
+from mpt_envs.navigation.world.worlds import N_WORLD, World, Worlds, clearance_in, start_of, view
 from wrappers.native import BatchTask, check_roles, check_rows
 from wrappers.rng import as_key
 from wrappers.task import Snapshot

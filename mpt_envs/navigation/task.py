@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpt_envs.navigation.batch import act_rows, begin_rows, expert_rows, observe_rows
-from mpt_envs.navigation.facts import ACTIONS, MAX_TURNS, N_ACTIONS, ROLES
-from mpt_envs.navigation.layout import LAYOUT_VERSION, new_records
-from mpt_envs.navigation.observation import FEATURE_NAMES, OBSERVATION_SIZE
-from mpt_envs.navigation.rays import unmeasured
-from mpt_envs.navigation.snapshots import check_snapshot, set_draws, task_id
-from mpt_envs.navigation.summary import METRICS, metrics_of
-from mpt_envs.navigation.worlds import World, Worlds
+from mpt_envs.navigation.rules.rays import unmeasured
+from mpt_envs.navigation.rules.snapshots import check_snapshot, set_draws, task_id
+from mpt_envs.navigation.rules.summary import METRICS, metrics_of
+from mpt_envs.navigation.views.observation import FEATURE_NAMES, OBSERVATION_SIZE
+from mpt_envs.navigation.world.facts import ACTIONS, MAX_TURNS, N_ACTIONS, ROLES
+from mpt_envs.navigation.world.layout import LAYOUT_VERSION, new_records
+from mpt_envs.navigation.world.worlds import World, Worlds
 from wrappers.rng import as_key
 from wrappers.task import ParseError, Phase, Snapshot, TurnResult, TurnTask
 
@@ -193,23 +193,23 @@ class NavigationTask(TurnTask):
     # -- optional parts ----------------------------------------------------------------------
 
     def prompt(self, agent: str, phase: Phase) -> str:
-        from mpt_envs.navigation import text
+        from mpt_envs.navigation.views import text
 
         return text.prompt(self.record, self._world, self._role[agent], phase)
 
     def profile(self, agent: str) -> str:
-        from mpt_envs.navigation import text
+        from mpt_envs.navigation.views import text
 
         return text.profile(self._role[agent])
 
     def narrate(self) -> list[str]:
         """What happened in the last turn, in a few words each; for logs and playthroughs."""
-        from mpt_envs.navigation import text
+        from mpt_envs.navigation.views import text
 
         return text.narrate(self.record, self._world)
 
     def parse(self, agent: str, text: str) -> int | ParseError:
-        from mpt_envs.navigation import answers
+        from mpt_envs.navigation.views import answers
 
         return answers.parse(self._role[agent], text)
 
@@ -227,11 +227,11 @@ class NavigationTask(TurnTask):
 
     def render(self, mode: str, overlay: Mapping[str, Any] | None = None) -> Any:
         if mode == "ansi":
-            from mpt_envs.navigation.ansi import ansi
+            from mpt_envs.navigation.views.ansi import ansi
 
             return ansi(self.record, self._world, overlay)
         if mode == "rgb_array":
-            from mpt_envs.navigation.render import rgb_array
+            from mpt_envs.navigation.views.render import rgb_array
 
             return rgb_array(self.record, self._world, overlay)
         raise ValueError(f"render mode must be one of {self.render_modes}, got {mode!r}")

@@ -32,8 +32,8 @@ def make_task(
         free_form: whether agents may write any tool call, with any query, pattern and answer; each
             role then has one action more. Without it a call must be one of those listed.
     """
-    from mpt_envs.research.multihop import source
     from mpt_envs.research.task import ResearchTask
+    from mpt_envs.research.world.multihop import source
 
     return ResearchTask(source(corpus, questions), free_form=free_form)
 
@@ -47,7 +47,7 @@ def make_batch(
 ) -> ResearchBatch:
     """``num_envs`` episodes as a `BatchTask`; arguments as for `make_task`."""
     from mpt_envs.research.batch import ResearchBatch
-    from mpt_envs.research.multihop import source
+    from mpt_envs.research.world.multihop import source
 
     if free_form:
         raise ValueError(

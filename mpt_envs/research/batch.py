@@ -9,9 +9,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_envs.research.expert import expert
 from mpt_envs.research.kernel import kernel
-from mpt_envs.research.layout import (
+from mpt_envs.research.rules.expert import expert
+from mpt_envs.research.rules.metrics import METRICS, metrics_of
+from mpt_envs.research.rules.snapshots import decode, encode
+from mpt_envs.research.rules.turn import act, begin, set_key, wanted
+from mpt_envs.research.views.observation import OBSERVATION_SIZE, write_observation
+from mpt_envs.research.world.layout import (
     ACTIONS,
     DONE,
     DONE_RUNNING,
@@ -23,11 +27,7 @@ from mpt_envs.research.layout import (
     STACK,
     new_records,
 )
-from mpt_envs.research.metrics import METRICS, metrics_of
-from mpt_envs.research.multihop import MAX_TURNS, Source
-from mpt_envs.research.observation import OBSERVATION_SIZE, write_observation
-from mpt_envs.research.rules import act, begin, set_key, wanted
-from mpt_envs.research.state import decode, encode
+from mpt_envs.research.world.multihop import MAX_TURNS, Source
 from wrappers.native import BatchTask, check_roles, check_rows
 from wrappers.rng import as_key, episode_key
 from wrappers.task import Snapshot

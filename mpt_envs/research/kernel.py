@@ -1,7 +1,4 @@
-"""The compiler's decorators of this package (`wrappers.compiled`).
-
-The cache of compiled code is valid for one state of the files that kernels are made of.
-"""
+"""The compiler's decorators of this domain, with one cache for the state of all its files."""
 
 from __future__ import annotations
 
@@ -10,11 +7,6 @@ from typing import Final
 
 from wrappers.compiled import Compiler
 
-_COMPILED: Final = ("kernel.py", "layout.py", "rules.py", "observation.py", "expert.py", "batch.py")
-
-_compiler: Final = Compiler(
-    (path for path in Path(__file__).parent.glob("*.py") if path.name in _COMPILED),
-    name="research",
-)
+_compiler: Final = Compiler.of_domain(Path(__file__).parent)
 kernel = _compiler.kernel
 inlined = _compiler.inlined

@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpt_envs.research.batch import task_id
-from mpt_envs.research.browser import Desk, execute, fail
-from mpt_envs.research.expert import expert
-from mpt_envs.research.layout import (
+from mpt_envs.research.rules.expert import expert
+from mpt_envs.research.rules.metrics import METRICS, answer_text, metrics_of
+from mpt_envs.research.rules.snapshots import decode, encode
+from mpt_envs.research.rules.turn import act, begin, finish_turn, set_key, wanted
+from mpt_envs.research.views.browser import Desk, execute, fail
+from mpt_envs.research.views.observation import FEATURE_NAMES, OBSERVATION_SIZE, write_observation
+from mpt_envs.research.world.layout import (
     ACTIONS,
     DONE,
     DONE_RUNNING,
@@ -25,11 +29,7 @@ from mpt_envs.research.layout import (
     STACK,
     new_records,
 )
-from mpt_envs.research.metrics import METRICS, answer_text, metrics_of
-from mpt_envs.research.multihop import MAX_TURNS, Source
-from mpt_envs.research.observation import FEATURE_NAMES, OBSERVATION_SIZE, write_observation
-from mpt_envs.research.rules import act, begin, finish_turn, set_key, wanted
-from mpt_envs.research.state import decode, encode
+from mpt_envs.research.world.multihop import MAX_TURNS, Source
 from wrappers.rng import as_key, episode_key
 from wrappers.task import ParseError, Phase, Snapshot, TurnResult, TurnTask
 
@@ -200,23 +200,23 @@ class ResearchTask(TurnTask):
     # -- optional parts ----------------------------------------------------------------------
 
     def prompt(self, agent: str, phase: Phase) -> str:
-        from mpt_envs.research import text
+        from mpt_envs.research.views import text
 
         return text.prompt(self.desk, self._role[agent], phase, self.free_form)
 
     def profile(self, agent: str) -> str:
-        from mpt_envs.research import text
+        from mpt_envs.research.views import text
 
         return text.profile(self._role[agent], self.free_form)
 
     def narrate(self) -> list[str]:
         """What happened in the last turn, in a few words each; for logs and playthroughs."""
-        from mpt_envs.research import text
+        from mpt_envs.research.views import text
 
         return text.narrate(self.desk)
 
     def parse(self, agent: str, text: str) -> int | ParseError:
-        from mpt_envs.research.calls import read
+        from mpt_envs.research.views.calls import read
 
         role = self._role[agent]
         found = read(self.desk, role, text, self.action_names(agent), self.action_mask(agent))
@@ -245,11 +245,11 @@ class ResearchTask(TurnTask):
 
     def render(self, mode: str, overlay: Mapping[str, Any] | None = None) -> Any:
         if mode == "ansi":
-            from mpt_envs.research.ansi import ansi
+            from mpt_envs.research.views.ansi import ansi
 
             return ansi(self.desk, overlay)
         if mode == "rgb_array":
-            from mpt_envs.research.render import rgb_array
+            from mpt_envs.research.views.render import rgb_array
 
             return rgb_array(self.desk, overlay)
         raise ValueError(f"render mode must be one of {self.render_modes}, got {mode!r}")

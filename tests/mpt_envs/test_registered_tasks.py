@@ -100,7 +100,7 @@ def test_a_thousand_snapshots(test: str) -> None:
 
 
 def test_every_goal_is_registered() -> None:
-    from mpt_envs.crafting.goals import GOAL_NAMES
+    from mpt_envs.crafting.world.goals import GOAL_NAMES
 
     registered = {spec.name for spec in mpt_envs.registry.values() if spec.domain == "crafting"}
     assert registered == set(GOAL_NAMES)

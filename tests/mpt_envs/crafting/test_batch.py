@@ -9,10 +9,11 @@ import sys
 import numpy as np
 import pytest
 
-from mpt_envs.crafting import facts, layout, make_batch, make_task
+from mpt_envs.crafting import make_batch, make_task
 from mpt_envs.crafting.batch import CraftingBatch
-from mpt_envs.crafting.observation import FEATURE_NAMES, OBSERVATION_SIZE
 from mpt_envs.crafting.task import CraftingTask
+from mpt_envs.crafting.views.observation import FEATURE_NAMES, OBSERVATION_SIZE
+from mpt_envs.crafting.world import facts, layout
 from tests.mpt_envs.crafting.worlds import random_legal
 from wrappers.errors import SnapshotError
 from wrappers.task import Snapshot

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpt_envs.crafting import facts, layout
-from mpt_envs.crafting.perception import perceive
+from mpt_envs.crafting.rules.perception import perceive
 from mpt_envs.crafting.task import CraftingTask
+from mpt_envs.crafting.world import facts, layout
 from tests.mpt_envs.crafting.worlds import random_legal, scalars
 
 CRAFTS = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpt_envs.crafting import facts, goals, layout
 from mpt_envs.crafting.batch import CraftingBatch
 from mpt_envs.crafting.task import CraftingTask
+from mpt_envs.crafting.world import facts, goals, layout
 
 WORLDS = 300
 FIRST_SEED = 5_000_000

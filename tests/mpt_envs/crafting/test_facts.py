@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mpt_envs.crafting import facts, goals
+from mpt_envs.crafting.world import facts, goals
 
 HAND, WOOD, STONE, IRON = range(4)
 

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mpt_envs.crafting import facts, layout, make_batch, make_task
-from mpt_envs.crafting.snapshots import is_valid
+from mpt_envs.crafting import make_batch, make_task
+from mpt_envs.crafting.rules.snapshots import is_valid
 from mpt_envs.crafting.task import CraftingTask
+from mpt_envs.crafting.world import facts, layout
 from tests.mpt_envs.crafting.worlds import random_legal
 from wrappers.errors import SnapshotError
 from wrappers.task import Snapshot

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpt_envs.crafting import facts, layout
-from mpt_envs.crafting.perception import clear_line, sight, walk_step
+from mpt_envs.crafting.rules.perception import clear_line, sight, walk_step
 from mpt_envs.crafting.task import CraftingTask
+from mpt_envs.crafting.world import facts, layout
 from tests.mpt_envs.crafting.worlds import (
     START,
     flat,

@@ -12,7 +12,7 @@ import pytest
 
 import mpt_envs
 from mpt_envs import playthroughs
-from mpt_envs.crafting import facts, goals
+from mpt_envs.crafting.world import facts, goals
 from mpt_envs.playthroughs import FOLDER, Player, compare, file_name, main, playthrough, write
 from tests.toys import RelayTask
 from wrappers.task import TurnTask
@@ -122,8 +122,8 @@ def test_a_changed_rule_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     write(tmp_path, [task_id])
     assert compare(tmp_path, [task_id]) == {}
 
-    from mpt_envs.crafting import text
     from mpt_envs.crafting.task import CraftingTask
+    from mpt_envs.crafting.views import text
 
     with monkeypatch.context() as patch:
         patch.setitem(text.ACTION_HELP, "wait", "do nothing")

@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpt_envs.crafting import facts, goals, render, scene, sprites
-from mpt_envs.crafting import layout as at
-from mpt_envs.crafting.ansi import SYMBOLS, ansi
-from mpt_envs.crafting.perception import perceive
-from mpt_envs.crafting.render import HEIGHT, RADIUS, WIDTH, rgb_array
+from mpt_envs.crafting.rules.perception import perceive
 from mpt_envs.crafting.task import CraftingTask
+from mpt_envs.crafting.views import render, scene, sprites
+from mpt_envs.crafting.views.ansi import SYMBOLS, ansi
+from mpt_envs.crafting.views.render import HEIGHT, RADIUS, WIDTH, rgb_array
+from mpt_envs.crafting.world import facts, goals
+from mpt_envs.crafting.world import layout as at
 
 ROOT = Path(__file__).resolve().parents[3]
 OVERLAY = {
@@ -176,7 +177,7 @@ def test_picture_is_the_same_in_another_process() -> None:
     code = (
         "import hashlib\n"
         "from mpt_envs.crafting.task import CraftingTask\n"
-        "from mpt_envs.crafting.render import rgb_array\n"
+        "from mpt_envs.crafting.views.render import rgb_array\n"
         "task = CraftingTask(); task.reset(1)\n"
         f"print(hashlib.sha256(rgb_array(task.record, {OVERLAY!r}).tobytes()).hexdigest())"
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpt_envs.crafting import facts, layout
 from mpt_envs.crafting.batch import CraftingBatch
-from mpt_envs.crafting.perception import perceive
+from mpt_envs.crafting.rules.perception import perceive
+from mpt_envs.crafting.world import facts, layout
 
 WORLDS = 200
 

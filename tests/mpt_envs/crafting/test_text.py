@@ -7,10 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from mpt_envs.crafting import facts, goals, text
-from mpt_envs.crafting import layout as at
-from mpt_envs.crafting.perception import perceive
+from mpt_envs.crafting.rules.perception import perceive
 from mpt_envs.crafting.task import CraftingTask
+from mpt_envs.crafting.views import text
+from mpt_envs.crafting.world import facts, goals
+from mpt_envs.crafting.world import layout as at
 from wrappers.rng import as_key, hash4
 from wrappers.task import ParseError
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mpt_envs.crafting import facts, layout
-from mpt_envs.crafting.perception import perceive
+from mpt_envs.crafting.rules.perception import perceive
 from mpt_envs.crafting.task import CraftingTask
+from mpt_envs.crafting.world import facts, layout
 
 #: Feet of the body in a flat world: on grass over stone.
 START = (20, 11, 20)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mpt_envs.navigation.space import FreeSpace
+from mpt_envs.navigation.world.space import FreeSpace
 
 SPACES: dict[str, FreeSpace] = {}
 """The free space of each scene, by the stem of the scene's file."""

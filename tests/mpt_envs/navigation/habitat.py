@@ -10,13 +10,13 @@ from types import ModuleType
 
 import pytest
 
-from mpt_envs.navigation.connectivity import build_space, parse_graph
-from mpt_envs.navigation.space import FreeSpace
+from mpt_envs.navigation.backends.connectivity import build_space, parse_graph
+from mpt_envs.navigation.world.space import FreeSpace
 from tests.mpt_envs.navigation import fake_habitat_sim
 from tests.mpt_envs.navigation.r2r_data import graph
 
 #: They hold on to the module that they imported, so none may outlive the double.
-MODULES = ("mpt_envs.navigation.habitat", "mpt_envs.navigation.habitat_body")
+MODULES = ("mpt_envs.navigation.backends.habitat", "mpt_envs.navigation.backends.habitat_body")
 
 
 def house_space() -> FreeSpace:
@@ -59,4 +59,4 @@ def double() -> Iterator[ModuleType]:
 
 def adapter(name: str) -> ModuleType:
     """A module of the adapter, over whatever is `habitat_sim` now."""
-    return importlib.import_module(f"mpt_envs.navigation.{name}")
+    return importlib.import_module(f"mpt_envs.navigation.backends.{name}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from mpt_envs.navigation import clauses as c
-from mpt_envs.navigation.clauses import Clause
-from mpt_envs.navigation.floorplan import CELL, House
-from mpt_envs.navigation.telling import angle_between
+from mpt_envs.navigation.world import clauses as c
+from mpt_envs.navigation.world.clauses import Clause
+from mpt_envs.navigation.world.cues import angle_between
+from mpt_envs.navigation.world.floorplan import CELL, House
 
 Point = tuple[float, float]
 TURNED = {c.LEFT: 90.0, c.RIGHT: -90.0, c.AROUND: 180.0}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mpt_envs.navigation.answers import parse
-from mpt_envs.navigation.facts import ACTIONS, MOVER, ROLES, STOPPER, TURNER
+from mpt_envs.navigation.views.answers import parse
+from mpt_envs.navigation.world.facts import ACTIONS, MOVER, ROLES, STOPPER, TURNER
 from wrappers.task import ParseError
 
 BAD_LENGTHS = (

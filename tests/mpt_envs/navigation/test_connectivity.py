@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mpt_envs.navigation.connectivity import (
+from mpt_envs.navigation.backends.connectivity import (
     CORRIDOR,
     DISC,
     Graph,
@@ -21,8 +21,8 @@ from mpt_envs.navigation.connectivity import (
     parse_graph,
     triangles,
 )
-from mpt_envs.navigation.episodes import EpisodeDataError
-from mpt_envs.navigation.space import FreeSpace
+from mpt_envs.navigation.data.episodes import EpisodeDataError
+from mpt_envs.navigation.world.space import FreeSpace
 from tests.mpt_envs.navigation.r2r_data import (
     DATA,
     NODES,

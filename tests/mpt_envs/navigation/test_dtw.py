@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from mpt_envs.navigation.dtw import dtw_extend, dtw_start
-from mpt_envs.navigation.metrics import dtw
+from mpt_envs.navigation.rules.dtw import dtw_extend, dtw_start
+from mpt_envs.navigation.rules.metrics import dtw
 
 
 def warpings(n: int, m: int) -> Iterator[list[tuple[int, int]]]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mpt_envs.navigation.episodes import (
+from mpt_envs.navigation.data.episodes import (
     DATA_VARIABLE,
     EpisodeDataError,
     EpisodeSet,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mpt_envs.navigation import make_floorplan_batch
-from mpt_envs.navigation.expert import BID_ACT
-from mpt_envs.navigation.layout import CLAUSE, ints
+from mpt_envs.navigation.rules.expert import BID_ACT
+from mpt_envs.navigation.world.layout import CLAUSE, ints
 
 EPISODES = 200
 FIRST_SEED = 5_000_000

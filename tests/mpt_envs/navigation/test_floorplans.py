@@ -9,12 +9,12 @@ import math
 import numpy as np
 import pytest
 
-from mpt_envs.navigation import clauses as c
-from mpt_envs.navigation.facts import MAX_TURNS, ROOMS, STEP_ANGLE
-from mpt_envs.navigation.floorplan import CELL, House, Rect, build_house, build_scene
-from mpt_envs.navigation.generated import Floorplans
-from mpt_envs.navigation.lexicon import parse_instruction
-from mpt_envs.navigation.route import LONGEST, SHORTEST, Route
+from mpt_envs.navigation.world import clauses as c
+from mpt_envs.navigation.world.facts import MAX_TURNS, ROOMS, STEP_ANGLE
+from mpt_envs.navigation.world.floorplan import CELL, House, Rect, build_house, build_scene
+from mpt_envs.navigation.world.houses import Floorplans
+from mpt_envs.navigation.world.lexicon import parse_instruction
+from mpt_envs.navigation.world.route import LONGEST, SHORTEST, Route
 from tests.mpt_envs.navigation.reader import Reader
 
 COUNT = 300

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import mpt_envs
-from mpt_envs.navigation.episodes import EpisodeDataError
+from mpt_envs.navigation.data.episodes import EpisodeDataError
 from mpt_envs.testing import TaskContractTests
 from tests.mpt_envs.navigation.fake_habitat_sim import Simulator
 from tests.mpt_envs.navigation.habitat import (
@@ -377,7 +377,7 @@ def test_without_habitat_sim_the_error_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("habitat", "habitat_body"):
-        monkeypatch.delitem(sys.modules, f"mpt_envs.navigation.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, f"mpt_envs.navigation.backends.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "habitat_sim", None)
     with pytest.raises(mpt_envs.MissingBackendError, match="conda install habitat-sim"):
         make()

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpt_envs.navigation import layout as at
 from mpt_envs.navigation import make_floorplan_batch, make_floorplan_task
-from mpt_envs.navigation.sources import Sequenced
 from mpt_envs.navigation.task import NavigationTask
-from mpt_envs.navigation.worlds import Worlds
+from mpt_envs.navigation.world import layout as at
+from mpt_envs.navigation.world.sources import Sequenced
+from mpt_envs.navigation.world.worlds import Worlds
 from wrappers.errors import SnapshotError
 from wrappers.task import Snapshot
 

@@ -10,11 +10,11 @@ import random
 import numpy as np
 import pytest
 
-from mpt_envs.navigation import clauses as c
-from mpt_envs.navigation.clauses import MAX_CLAUSES, N_COLUMNS, Clause, as_array
-from mpt_envs.navigation.episodes import load_split
-from mpt_envs.navigation.facts import N_ROOMS, N_THINGS
-from mpt_envs.navigation.lexicon import parse_instruction
+from mpt_envs.navigation.data.episodes import load_split
+from mpt_envs.navigation.world import clauses as c
+from mpt_envs.navigation.world.clauses import MAX_CLAUSES, N_COLUMNS, Clause, as_array
+from mpt_envs.navigation.world.facts import N_ROOMS, N_THINGS
+from mpt_envs.navigation.world.lexicon import parse_instruction
 from tests.mpt_envs.navigation.r2r_data import DATA, needs_r2r
 
 

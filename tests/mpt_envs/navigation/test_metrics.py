@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from mpt_envs.navigation.metrics import METRIC_NAMES, dtw, episode_metrics, ndtw
+from mpt_envs.navigation.rules.metrics import METRIC_NAMES, dtw, episode_metrics, ndtw
 
 # Three metres ahead, then one to the side; a turn in place between.
 PATH = [[0, 0, 0], [0, 0, -3], [0, 0, -3], [1, 0, -3]]

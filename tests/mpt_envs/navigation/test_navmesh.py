@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mpt_envs.navigation.connectivity import build_space, parse_graph
-from mpt_envs.navigation.navmesh import CELL, inner_space, snap, space_of_mesh
+from mpt_envs.navigation.backends.connectivity import build_space, parse_graph
+from mpt_envs.navigation.backends.navmesh import CELL, inner_space, snap, space_of_mesh
 from tests.mpt_envs.navigation.fake_habitat_sim import PathFinder
 from tests.mpt_envs.navigation.r2r_data import NODES, graph
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import mpt_envs
-from mpt_envs.navigation import r2r
-from mpt_envs.navigation.episodes import EpisodeDataError
-from mpt_envs.navigation.r2r import R2RSource, r2r_source
-from mpt_envs.navigation.sources import EpisodeSource
+from mpt_envs.navigation.data import r2r
+from mpt_envs.navigation.data.episodes import EpisodeDataError
+from mpt_envs.navigation.data.r2r import R2RSource, r2r_source
+from mpt_envs.navigation.world.sources import EpisodeSource
 from mpt_envs.testing import TaskContractTests, VectorContractTests
 from mpt_train.seeds import (
     demonstration_seeds,

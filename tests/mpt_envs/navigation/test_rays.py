@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from mpt_envs import make
-from mpt_envs.navigation.facts import N_RAYS, STOP, STOPPER
-from mpt_envs.navigation.rays import unmeasured
+from mpt_envs.navigation.rules.rays import unmeasured
+from mpt_envs.navigation.world.facts import N_RAYS, STOP, STOPPER
 from tests.mpt_envs.navigation.r2r_data import write_house
 
 

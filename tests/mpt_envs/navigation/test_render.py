@@ -9,12 +9,12 @@ import pytest
 
 import mpt_envs
 from mpt_envs.navigation import make_floorplan_task
-from mpt_envs.navigation.ansi import ansi
-from mpt_envs.navigation.render import HEIGHT, WIDTH, rgb_array
-from mpt_envs.navigation.sources import Episode, Scene, Sequenced
-from mpt_envs.navigation.space import FreeSpace
 from mpt_envs.navigation.task import NavigationTask
-from mpt_envs.navigation.worlds import Worlds
+from mpt_envs.navigation.views.ansi import ansi
+from mpt_envs.navigation.views.render import HEIGHT, WIDTH, rgb_array
+from mpt_envs.navigation.world.sources import Episode, Scene, Sequenced
+from mpt_envs.navigation.world.space import FreeSpace
+from mpt_envs.navigation.world.worlds import Worlds
 
 
 @pytest.mark.parametrize("seed", range(6))

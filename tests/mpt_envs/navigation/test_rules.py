@@ -8,16 +8,16 @@ import math
 import numpy as np
 import pytest
 
-from mpt_envs.navigation import layout as at
 from mpt_envs.navigation import make_floorplan_batch, make_floorplan_task
-from mpt_envs.navigation.facts import ACTIONS, ROLES, SIGHT, TURN_ANGLES
-from mpt_envs.navigation.generated import Floorplans
-from mpt_envs.navigation.layout import floats, ints
-from mpt_envs.navigation.observation import FEATURE_NAMES, OBSERVATION_SIZE
-from mpt_envs.navigation.sources import Episode, Scene, Sequenced
-from mpt_envs.navigation.space import FreeSpace
 from mpt_envs.navigation.task import NavigationTask
-from mpt_envs.navigation.worlds import Worlds
+from mpt_envs.navigation.views.observation import FEATURE_NAMES, OBSERVATION_SIZE
+from mpt_envs.navigation.world import layout as at
+from mpt_envs.navigation.world.facts import ACTIONS, ROLES, SIGHT, TURN_ANGLES
+from mpt_envs.navigation.world.houses import Floorplans
+from mpt_envs.navigation.world.layout import floats, ints
+from mpt_envs.navigation.world.sources import Episode, Scene, Sequenced
+from mpt_envs.navigation.world.space import FreeSpace
+from mpt_envs.navigation.world.worlds import Worlds
 from wrappers.errors import TaskError
 
 

@@ -11,9 +11,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mpt_envs.navigation.fan import FAN_FREE, FAN_REACH, FAN_X, FAN_Z, MAX_FAN, cast_fan, fan
 from mpt_envs.navigation.kernel import kernel
-from mpt_envs.navigation.space import FreeSpace, cast, cast_flat, clear, move
+from mpt_envs.navigation.rules.sight_lines import (
+    LINE_FREE,
+    LINE_REACH,
+    LINE_X,
+    LINE_Z,
+    MAX_LINES,
+    cast_lines,
+    sight_lines,
+)
+from mpt_envs.navigation.world.space import FreeSpace, cast, cast_flat, clear, move
 
 CELL = 0.1
 
@@ -253,12 +261,16 @@ def test_strides_see_what_steps_see() -> None:
 
 @kernel
 def fan_from(clearance, frame, x, z, ways, reaches):  # type: ignore[no-untyped-def]
-    lines = fan()
+    lines = sight_lines()
     count = len(reaches)
     for k in range(count):
-        lines[FAN_X, k], lines[FAN_Z, k], lines[FAN_REACH, k] = ways[k, 0], ways[k, 1], reaches[k]
-    cast_fan(clearance, frame, x, z, count, lines)
-    return lines[FAN_FREE, :count].copy()
+        lines[LINE_X, k], lines[LINE_Z, k], lines[LINE_REACH, k] = (
+            ways[k, 0],
+            ways[k, 1],
+            reaches[k],
+        )
+    cast_lines(clearance, frame, x, z, count, lines)
+    return lines[LINE_FREE, :count].copy()
 
 
 def test_a_fan_sees_exactly_what_its_lines_see() -> None:
@@ -269,7 +281,7 @@ def test_a_fan_sees_exactly_what_its_lines_see() -> None:
     free = np.argwhere(np.isfinite(heights[0]))
     for iz, ix in free[rng.integers(0, len(free), 100)].tolist():
         x, z = -2.0 + (ix + rng.uniform()) * CELL, 3.0 + (iz + rng.uniform()) * CELL
-        count = int(rng.integers(1, MAX_FAN + 1))
+        count = int(rng.integers(1, MAX_LINES + 1))
         angles = rng.choice([0.0, 0.5 * math.pi, math.pi, 1.0, 2.0, 4.0, 5.0], count)
         angles += rng.uniform(0, 0.1, count) * (rng.random(count) < 0.8)
         ways, reaches = np.stack([np.cos(angles), np.sin(angles)], axis=1), rng.uniform(0, 8, count)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mpt_envs.research.browser import pattern_of, query_of
-from mpt_envs.research.layout import DONE, DONE_RIGHT, DONE_WRONG
-from mpt_envs.research.metrics import answer_text
+from mpt_envs.research.rules.metrics import answer_text
 from mpt_envs.research.task import ResearchTask
+from mpt_envs.research.views.browser import pattern_of, query_of
+from mpt_envs.research.world.layout import DONE, DONE_RIGHT, DONE_WRONG
 from tests.mpt_envs.research.small import PAGES, SITE, call, page, small_task
 from wrappers.task import ParseError, Snapshot
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpt_envs.research import cache
-from mpt_envs.research.corpus import Corpus, Document
-from mpt_envs.research.library import prepare
+from mpt_envs.research.data import cache
+from mpt_envs.research.data.corpus import Corpus, Document
+from mpt_envs.research.data.library import prepare
 
 ARRAYS = {"a": np.arange(5), "b": np.ones((2, 3), np.float32)}
 TEXTS = {"words": ["서울", "x"], "n": 3}
@@ -116,8 +116,8 @@ def test_a_library_from_the_cache_is_the_same(folder: Path) -> None:
 def test_the_encyclopaedia_is_the_same_in_another_process() -> None:
     """Nothing in it depends on the hash seed."""
     code = (
-        "from mpt_envs.research.encyclopedia import Encyclopedia;"
-        "from mpt_envs.research.library import _prepare;"
+        "from mpt_envs.research.world.encyclopedia import Encyclopedia;"
+        "from mpt_envs.research.data.library import _prepare;"
         "import hashlib;e = Encyclopedia(5, (60, 40));a, t = _prepare(e.corpus);"
         "h = hashlib.blake2b(repr(t).encode());"
         "[h.update(a[k].tobytes()) for k in sorted(a)];print(e.corpus.digest, h.hexdigest())"

@@ -13,8 +13,9 @@ import pytest
 import mpt_envs
 from mpt_envs.research import make_batch, make_task
 from mpt_envs.research.batch import ResearchBatch
-from mpt_envs.research.calls import TOOLS
-from mpt_envs.research.layout import (
+from mpt_envs.research.task import ResearchTask
+from mpt_envs.research.views.calls import TOOLS
+from mpt_envs.research.world.layout import (
     ANSWER,
     DONE,
     EVIDENCE,
@@ -25,7 +26,6 @@ from mpt_envs.research.layout import (
     TOP,
     TURN,
 )
-from mpt_envs.research.task import ResearchTask
 from mpt_envs.testing import TaskContractTests
 from wrappers.errors import SnapshotError
 from wrappers.task import ParseError, Snapshot, TurnTask

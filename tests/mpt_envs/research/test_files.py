@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from mpt_envs.research import make_task
-from mpt_envs.research.ansi import ansi
-from mpt_envs.research.corpus import (
+from mpt_envs.research.data.corpus import (
     Corpus,
     CorpusError,
     Document,
@@ -22,12 +21,13 @@ from mpt_envs.research.corpus import (
     read_corpus,
     read_questions,
 )
-from mpt_envs.research.layout import DONE, DONE_RIGHT
-from mpt_envs.research.library import Library, prepare
-from mpt_envs.research.pages import lay_out
-from mpt_envs.research.questions import QuestionSet
-from mpt_envs.research.scoring import normalize_answer
+from mpt_envs.research.data.library import Library, prepare
+from mpt_envs.research.data.pages import lay_out
+from mpt_envs.research.rules.scoring import normalize_answer
 from mpt_envs.research.task import ResearchTask
+from mpt_envs.research.views.ansi import ansi
+from mpt_envs.research.world.layout import DONE, DONE_RIGHT
+from mpt_envs.research.world.questions import QuestionSet
 from tests.mpt_envs.research.small import PAGES, QUESTIONS, call, page, small_task, write
 from wrappers.errors import MissingCapabilityError, SnapshotError
 
@@ -566,7 +566,7 @@ def test_an_oracle_reaches_every_answer_that_stands_in_a_page() -> None:
 
 def begin_question(task: object, index: int) -> None:
     """Start the episode of one question, whatever its seed."""
-    from mpt_envs.research.rules import begin
+    from mpt_envs.research.rules.turn import begin
     from mpt_envs.research.task import ResearchTask
 
     assert isinstance(task, ResearchTask)
@@ -584,7 +584,7 @@ def test_a_search_is_quick() -> None:
     """At most a millisecond on 20,000 documents (with room for a busy machine)."""
     rng = np.random.default_rng(0)
     words = np.array([f"w{i}" for i in range(5000)])
-    from mpt_envs.research.index import SearchIndex
+    from mpt_envs.research.data.index import SearchIndex
 
     documents = [words[rng.zipf(1.3, 40) % 5000].tolist() for _ in range(20_000)]
     index = SearchIndex.build(documents)

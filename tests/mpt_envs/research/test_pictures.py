@@ -11,9 +11,9 @@ from PIL import Image, ImageDraw
 
 import mpt_envs
 from mpt_envs.playthroughs import FOLDER, Player, file_name, playthrough
-from mpt_envs.research.hangul import draw_syllable, is_syllable, parts, strokes
-from mpt_envs.research.layout import QUESTION
-from mpt_envs.research.render import HEIGHT, WIDTH
+from mpt_envs.research.views.hangul import draw_syllable, is_syllable, parts, strokes
+from mpt_envs.research.views.render import HEIGHT, WIDTH
+from mpt_envs.research.world.layout import QUESTION
 from tests.mpt_envs.research.small import call, small_task
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -12,9 +12,10 @@ import pytest
 
 import mpt_envs
 from mpt_envs.research import make_task
-from mpt_envs.research.encyclopedia import Encyclopedia
-from mpt_envs.research.facts import KINDS, RELATIONS
-from mpt_envs.research.layout import (
+from mpt_envs.research.rules.scoring import exact_match
+from mpt_envs.research.world.encyclopedia import Encyclopedia
+from mpt_envs.research.world.facts import KINDS, RELATIONS
+from mpt_envs.research.world.layout import (
     ANSWER_REWARD,
     FINDER,
     OPENER,
@@ -22,9 +23,8 @@ from mpt_envs.research.layout import (
     SEARCHER,
     WINDOW,
 )
-from mpt_envs.research.multihop import expert_turns
-from mpt_envs.research.questions import candidates
-from mpt_envs.research.scoring import exact_match
+from mpt_envs.research.world.multihop import expert_turns
+from mpt_envs.research.world.questions import candidates
 from wrappers.vector import VectorGame
 
 QUESTIONS = make_task().questions
@@ -160,7 +160,7 @@ def test_the_key_fixes_the_encyclopaedia() -> None:
 
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda r: r.noun)
 def test_relations_can_be_found_by_their_first_word(relation: object) -> None:
-    from mpt_envs.research.facts import Relation
+    from mpt_envs.research.world.facts import Relation
 
     assert isinstance(relation, Relation)
     english = candidates(f"What is the {relation.noun} of Ada Velmar?")
@@ -238,7 +238,7 @@ def play(
 
 def script(observation: np.ndarray, legal: list[np.ndarray]) -> tuple[int, int]:
     """Always the first candidate, with the right tool for the kind of page."""
-    from mpt_envs.research.observation import FEATURE_NAMES
+    from mpt_envs.research.views.observation import FEATURE_NAMES
 
     seen = dict(zip(FEATURE_NAMES, observation.tolist(), strict=False))
     if seen["view_search"]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from mpt_envs.research.index import SearchIndex
-from mpt_envs.research.scoring import exact_match, f1, normalize_answer
-from mpt_envs.research.tokenizer import tokenize
+from mpt_envs.research.data.index import SearchIndex
+from mpt_envs.research.data.tokenizer import tokenize
+from mpt_envs.research.rules.scoring import exact_match, f1, normalize_answer
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from mpt_envs.crafting import facts
-from mpt_envs.crafting.layout import HEIGHT, WIDTH, X, Z, blocks, new_records
-from mpt_envs.crafting.rules import begin
+from mpt_envs.crafting.rules.turn import begin
+from mpt_envs.crafting.world import facts
+from mpt_envs.crafting.world.layout import HEIGHT, WIDTH, X, Z, blocks, new_records
 from wrappers.rng import episode_key
 
 EAST, UP, SOUTH = 1000, 50, -2000  # where the embedded landscape lies in this world

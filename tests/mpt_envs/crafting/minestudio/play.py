@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpt_envs.crafting.minestudio.task import MineStudioTask
+from mpt_envs.crafting.backends.minestudio.task import MineStudioTask
 from tests.mpt_envs.crafting.minestudio.double import DoubleSim
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mpt_envs.crafting.engine_errors import EngineError
-from mpt_envs.crafting.minestudio.engine import (
+from mpt_envs.crafting.backends.engine_errors import EngineError
+from mpt_envs.crafting.backends.minestudio.engine import (
     KEYS,
     SETTLING_COMMANDS,
     BodyDied,

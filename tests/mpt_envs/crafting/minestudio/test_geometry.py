@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from mpt_envs.crafting.facts import EYE_HEIGHT, STEP_X, STEP_Z
-from mpt_envs.crafting.minestudio.geometry import (
+from mpt_envs.crafting.backends.minestudio.geometry import (
     YAW,
     Point,
     Spot,
@@ -17,6 +16,7 @@ from mpt_envs.crafting.minestudio.geometry import (
     turn,
     wrap,
 )
+from mpt_envs.crafting.world.facts import EYE_HEIGHT, STEP_X, STEP_Z
 
 
 @pytest.mark.parametrize("direction", range(4))

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import mpt_envs
-from mpt_envs.crafting.engine_errors import EngineMissingError
-from mpt_envs.crafting.goals import GOAL_NAMES
-from mpt_envs.crafting.minestudio import install
-from mpt_envs.crafting.minestudio.install import FOLDER_VARIABLE, JAR
+from mpt_envs.crafting.backends.engine_errors import EngineMissingError
+from mpt_envs.crafting.backends.minestudio import install
+from mpt_envs.crafting.backends.minestudio.install import FOLDER_VARIABLE, JAR
+from mpt_envs.crafting.world.goals import GOAL_NAMES
 
 HERE = importlib.util.find_spec("minestudio") is not None
 

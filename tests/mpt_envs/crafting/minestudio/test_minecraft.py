@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import mpt_envs
-from mpt_envs.crafting import facts
-from mpt_envs.crafting import layout as at
-from mpt_envs.crafting.minestudio import make_task
-from mpt_envs.crafting.minestudio.install import why_missing
+from mpt_envs.crafting.backends.minestudio import make_task
+from mpt_envs.crafting.backends.minestudio.install import why_missing
+from mpt_envs.crafting.world import facts
+from mpt_envs.crafting.world import layout as at
 from tests.mpt_envs.crafting.minestudio.play import play_expert
 
 pytestmark = [

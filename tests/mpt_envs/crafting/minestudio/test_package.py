@@ -20,9 +20,8 @@ import numpy as np
 import pytest
 
 import mpt_envs
-from mpt_envs.crafting import facts
-from mpt_envs.crafting.engine_errors import EngineError, EngineMissingError
-from mpt_envs.crafting.minestudio.engine import (
+from mpt_envs.crafting.backends.engine_errors import EngineError, EngineMissingError
+from mpt_envs.crafting.backends.minestudio.engine import (
     KEYS,
     SEED_BITS,
     SETTLING_COMMANDS,
@@ -30,10 +29,11 @@ from mpt_envs.crafting.minestudio.engine import (
     action_of,
     start_simulator,
 )
-from mpt_envs.crafting.minestudio.install import FOLDER_VARIABLE, JAR, package_version
-from mpt_envs.crafting.minestudio.report import N_SLOTS, Stack, read_report
-from mpt_envs.crafting.minestudio.screens import SCREEN
-from mpt_envs.crafting.minestudio.window import box_around
+from mpt_envs.crafting.backends.minestudio.install import FOLDER_VARIABLE, JAR, package_version
+from mpt_envs.crafting.backends.minestudio.report import N_SLOTS, Stack, read_report
+from mpt_envs.crafting.backends.minestudio.screens import SCREEN
+from mpt_envs.crafting.backends.minestudio.window import box_around
+from mpt_envs.crafting.world import facts
 
 
 def _why_not() -> str | None:

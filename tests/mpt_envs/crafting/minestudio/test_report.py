@@ -9,17 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mpt_envs.crafting import facts
-from mpt_envs.crafting.engine_errors import EngineDiedError, EngineError
-from mpt_envs.crafting.minestudio.geometry import Spot
-from mpt_envs.crafting.minestudio.names import AIR_NAMES, item_of, kind_of, plain, planks_of
-from mpt_envs.crafting.minestudio.report import (
+from mpt_envs.crafting.backends.engine_errors import EngineDiedError, EngineError
+from mpt_envs.crafting.backends.minestudio.geometry import Spot
+from mpt_envs.crafting.backends.minestudio.names import (
+    AIR_NAMES,
+    item_of,
+    kind_of,
+    plain,
+    planks_of,
+)
+from mpt_envs.crafting.backends.minestudio.report import (
     Stack,
     gained,
     grown,
     obtained,
     read_report,
 )
+from mpt_envs.crafting.world import facts
 
 
 def counts(**values: float) -> defaultdict[str, Any]:

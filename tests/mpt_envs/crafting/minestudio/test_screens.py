@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mpt_envs.crafting import facts
-from mpt_envs.crafting.minestudio.report import Stack
-from mpt_envs.crafting.minestudio.screens import (
+from mpt_envs.crafting.backends.minestudio.report import Stack
+from mpt_envs.crafting.backends.minestudio.screens import (
     SHAPES,
     Click,
     Desk,
@@ -15,6 +14,7 @@ from mpt_envs.crafting.minestudio.screens import (
     player_slot,
     result_slot,
 )
+from mpt_envs.crafting.world import facts
 from tests.mpt_envs.crafting.minestudio.double import DoubleSim
 
 PRODUCTS = sorted(SHAPES)

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mpt_envs.crafting import facts
-from mpt_envs.crafting import layout as at
-from mpt_envs.crafting.minestudio.crafters import clear_commands, replace_content, replace_slot
-from mpt_envs.crafting.minestudio.geometry import Point, Spot
-from mpt_envs.crafting.minestudio.report import Stack
-from mpt_envs.crafting.minestudio.snapshots import (
+from mpt_envs.crafting.backends.minestudio.crafters import (
+    clear_commands,
+    replace_content,
+    replace_slot,
+)
+from mpt_envs.crafting.backends.minestudio.geometry import Point, Spot
+from mpt_envs.crafting.backends.minestudio.report import Stack
+from mpt_envs.crafting.backends.minestudio.snapshots import (
     State,
     block_commands,
     body_command,
@@ -28,7 +30,9 @@ from mpt_envs.crafting.minestudio.snapshots import (
     seen_digest,
     unpack,
 )
-from mpt_envs.crafting.rules import begin
+from mpt_envs.crafting.rules.turn import begin
+from mpt_envs.crafting.world import facts
+from mpt_envs.crafting.world import layout as at
 
 TABLE, FURNACE = Spot(4, 70, -9), Spot(5, 70, -9)
 

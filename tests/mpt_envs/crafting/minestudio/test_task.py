@@ -9,17 +9,22 @@ import numpy as np
 import pytest
 
 import mpt_envs
-from mpt_envs.crafting import facts
-from mpt_envs.crafting import layout as at
-from mpt_envs.crafting.engine_errors import EngineDiedError
-from mpt_envs.crafting.goals import GOALS, max_return
-from mpt_envs.crafting.minestudio.engine import SETTLING_COMMANDS
-from mpt_envs.crafting.minestudio.snapshots import unpack
-from mpt_envs.crafting.minestudio.task import TICK_BUDGETS
-from mpt_envs.crafting.observation import OBSERVATION_SIZE
+from mpt_envs.crafting.backends.engine_errors import EngineDiedError
+from mpt_envs.crafting.backends.minestudio.engine import SETTLING_COMMANDS
+from mpt_envs.crafting.backends.minestudio.snapshots import unpack
+from mpt_envs.crafting.backends.minestudio.task import TICK_BUDGETS
 from mpt_envs.crafting.task import CraftingTask
+from mpt_envs.crafting.views.observation import OBSERVATION_SIZE
+from mpt_envs.crafting.world import facts
+from mpt_envs.crafting.world import layout as at
+from mpt_envs.crafting.world.goals import GOALS, max_return
 from tests.mpt_envs.crafting.minestudio.double import DoubleSim
-from tests.mpt_envs.crafting.minestudio.play import double_task, expert_turn, play_expert, sim_of
+from tests.mpt_envs.crafting.minestudio.play import (
+    double_task,
+    expert_turn,
+    play_expert,
+    sim_of,
+)
 from wrappers.errors import MissingCapabilityError, PhaseError, SnapshotError
 from wrappers.task import Snapshot
 
@@ -301,7 +306,7 @@ def test_simulators_get_the_keywords_of_minecraftsim() -> None:
         made.append(keywords)
         return DoubleSim(**keywords)
 
-    from mpt_envs.crafting.minestudio.task import MineStudioTask
+    from mpt_envs.crafting.backends.minestudio.task import MineStudioTask
 
     MineStudioTask("torch", simulator=make).reset(0)
     assert made[0]["action_type"] == "env" and made[0]["callbacks"] == []

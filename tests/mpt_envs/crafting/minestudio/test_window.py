@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mpt_envs.crafting import facts
-from mpt_envs.crafting import layout as at
-from mpt_envs.crafting.engine_errors import EngineError
-from mpt_envs.crafting.minestudio.geometry import Spot
-from mpt_envs.crafting.minestudio.window import (
+from mpt_envs.crafting.backends.engine_errors import EngineError
+from mpt_envs.crafting.backends.minestudio.geometry import Spot
+from mpt_envs.crafting.backends.minestudio.window import (
     REACH_FLAT,
     REACH_UP,
     SPAWN_HEIGHT,
@@ -19,8 +17,10 @@ from mpt_envs.crafting.minestudio.window import (
     box_around,
     read_voxels,
 )
-from mpt_envs.crafting.perception import perceive
-from mpt_envs.crafting.rules import begin
+from mpt_envs.crafting.rules.perception import perceive
+from mpt_envs.crafting.rules.turn import begin
+from mpt_envs.crafting.world import facts
+from mpt_envs.crafting.world import layout as at
 
 FEET = Spot(-100, 70, 333)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mpt_envs.crafting.minetest.install import why_missing
-from mpt_envs.crafting.minetest.pool import shared_pool
+from mpt_envs.crafting.backends.minetest.install import why_missing
+from mpt_envs.crafting.backends.minetest.pool import shared_pool
 
 _HERE = Path(__file__).parent
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mpt_envs.crafting.minetest.task import MinetestTask
+from mpt_envs.crafting.backends.minetest.task import MinetestTask
 
 Move = tuple[str | None, int]
 

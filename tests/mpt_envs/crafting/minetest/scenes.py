@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mpt_envs.crafting.layout import HEIGHT, WIDTH
-from mpt_envs.crafting.minetest.snapshots import PAYLOAD_VERSION, State, pack, unpack
-from mpt_envs.crafting.minetest.task import MinetestTask
+from mpt_envs.crafting.backends.minetest.snapshots import PAYLOAD_VERSION, State, pack, unpack
+from mpt_envs.crafting.backends.minetest.task import MinetestTask
+from mpt_envs.crafting.world.layout import HEIGHT, WIDTH
 from wrappers.task import Snapshot
 
 Place = tuple[int, int, int]

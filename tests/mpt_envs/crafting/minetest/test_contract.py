@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import mpt_envs
-from mpt_envs.crafting.minetest import make_task
+from mpt_envs.crafting.backends.minetest import make_task
 from mpt_envs.testing import EnvContractTests, TaskContractTests
 from wrappers.task import TurnTask
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from mpt_envs.crafting.minetest import make_task
-from mpt_envs.crafting.minetest.pool import Pool
-from mpt_envs.crafting.minetest.task import MinetestTask
+from mpt_envs.crafting.backends.minetest import make_task
+from mpt_envs.crafting.backends.minetest.pool import Pool
+from mpt_envs.crafting.backends.minetest.task import MinetestTask
 from tests.mpt_envs.crafting.minetest.play import Move, digests, do, mixed_move
 from wrappers.task import Snapshot
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 _OTHER_PROCESS = """
 import json, pickle, sys
-from mpt_envs.crafting.minetest import make_task
+from mpt_envs.crafting.backends.minetest import make_task
 from tests.mpt_envs.crafting.minetest.play import digests
 jobs = pickle.load(sys.stdin.buffer)
 task = make_task()

@@ -1,4 +1,4 @@
-"""What the backend promises in numbers; `mpt_envs.crafting.minetest.measure` prints them."""
+"""What the backend promises in numbers; `minetest.measure` prints them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from mpt_envs.crafting.minetest.measure import (
+from mpt_envs.crafting.backends.minetest.measure import (
     expert_episode,
     own_pool,
     random_turn,
     soak,
     turns_per_second,
 )
-from mpt_envs.crafting.minetest.task import MinetestTask
+from mpt_envs.crafting.backends.minetest.task import MinetestTask
 
 
 def test_an_expert_episode_from_start_to_goal_takes_seconds() -> None:

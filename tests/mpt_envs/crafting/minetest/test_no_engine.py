@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import mpt_envs
-from mpt_envs.crafting.engine_errors import EngineError, EngineMissingError
-from mpt_envs.crafting.minetest import install
-from mpt_envs.crafting.minetest.install import GAME_VARIABLE, SERVER_VARIABLE, Installation
-from mpt_envs.crafting.minetest.pool import LIMIT_VARIABLE, _limit
-from mpt_envs.crafting.minetest.server import Server
+from mpt_envs.crafting.backends.engine_errors import EngineError, EngineMissingError
+from mpt_envs.crafting.backends.minetest import install
+from mpt_envs.crafting.backends.minetest.install import GAME_VARIABLE, SERVER_VARIABLE, Installation
+from mpt_envs.crafting.backends.minetest.pool import LIMIT_VARIABLE, _limit
+from mpt_envs.crafting.backends.minetest.server import Server
 
 
 @pytest.fixture

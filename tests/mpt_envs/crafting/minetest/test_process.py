@@ -21,11 +21,11 @@ import numpy as np
 import pytest
 
 import mpt_envs
-from mpt_envs.crafting.engine_errors import EngineDiedError, EngineError
-from mpt_envs.crafting.minetest import make_task
-from mpt_envs.crafting.minetest.pool import Pool, shared_pool
-from mpt_envs.crafting.minetest.server import Server, _sweep
-from mpt_envs.crafting.minetest.task import MinetestTask
+from mpt_envs.crafting.backends.engine_errors import EngineDiedError, EngineError
+from mpt_envs.crafting.backends.minetest import make_task
+from mpt_envs.crafting.backends.minetest.pool import Pool, shared_pool
+from mpt_envs.crafting.backends.minetest.server import Server, _sweep
+from mpt_envs.crafting.backends.minetest.task import MinetestTask
 from tests.mpt_envs.crafting.minetest.play import do, expert_move
 from wrappers.errors import PhaseError, SnapshotError
 from wrappers.task import Snapshot
@@ -64,7 +64,7 @@ def played(task: MinetestTask, seed: int, turns: int) -> MinetestTask:
 
 def test_no_server_outlives_a_killed_client() -> None:
     code = (
-        "from mpt_envs.crafting.minetest import make_task\n"
+        "from mpt_envs.crafting.backends.minetest import make_task\n"
         "task = make_task(); task.reset(0)\n"
         "server = task.server\n"
         "print(server.process.pid, flush=True)\n"
@@ -183,7 +183,7 @@ def test_more_tasks_than_servers(pool: Pool) -> None:
 _AS_SOMEONE = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from mpt_envs.crafting.minetest.server import Server
+from mpt_envs.crafting.backends.minetest.server import Server
 server = Server()
 print(os.getuid(), server.ask("hello")[0].decode())
 server.close()

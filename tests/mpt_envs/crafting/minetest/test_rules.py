@@ -7,10 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from mpt_envs.crafting import facts
-from mpt_envs.crafting import layout as at
-from mpt_envs.crafting.minetest import make_task
-from mpt_envs.crafting.minetest.task import MinetestTask
+from mpt_envs.crafting.backends.minetest import make_task
+from mpt_envs.crafting.backends.minetest.task import MinetestTask
+from mpt_envs.crafting.world import facts
+from mpt_envs.crafting.world import layout as at
 from tests.mpt_envs.crafting.minetest import play
 from tests.mpt_envs.crafting.minetest.scenes import arrange, body, node, parts, room
 

@@ -1,0 +1,1 @@
+"""What a decision does, what it earns, and what is legal."""
