@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wrappers.compiled import kernel
 from wrappers.errors import MissingCapabilityError
 from wrappers.task import Fidelity, Snapshot
 
@@ -37,6 +38,22 @@ def check_roles(roles: NDArray[np.int64], count: int) -> None:
     """
     if roles.min() < -2 or roles.max() >= count:
         raise ValueError(f"roles must be -2 to {count - 1}, got {roles.tolist()}")
+
+
+@kernel
+def mask_rows(records, first, role, out):
+    """Write the legal actions of a role from the bits of records.
+
+    Args:
+        records: int32 ``(N, ...)``.
+        first: column of the first role; each has one after the other, bit a for action a.
+        role: which.
+        out: bool ``(N, actions)``.
+    """
+    for row in range(records.shape[0]):
+        bits = records[row, first + role]
+        for action in range(out.shape[1]):
+            out[row, action] = (bits >> action & 1) == 1
 
 
 class BatchTask(abc.ABC):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, Final
 
@@ -16,10 +15,10 @@ from mpt_envs.crafting.rules.prefetch import (
     prefetch_state,
     prefetch_surroundings,
 )
-from mpt_envs.crafting.rules.snapshots import check_snapshot, task_id
+from mpt_envs.crafting.rules.snapshots import is_valid, task_id
 from mpt_envs.crafting.rules.turn import act, begin, set_key, skip
-from mpt_envs.crafting.views.observation import OBSERVATION_SIZE, write_observation
-from mpt_envs.crafting.world.facts import ACTIONS, N_ACTIONS, ROLES
+from mpt_envs.crafting.views.observation import FEATURE_NAMES, write_observation
+from mpt_envs.crafting.world.facts import ACTIONS, ROLES
 from mpt_envs.crafting.world.goals import GOALS, goal_index
 from mpt_envs.crafting.world.layout import (
     DONE,
@@ -29,9 +28,9 @@ from mpt_envs.crafting.world.layout import (
     new_records,
     scalars,
 )
-from wrappers.native import BatchTask, check_roles, check_rows
-from wrappers.rng import STREAM_EPISODE, as_key, hash4
-from wrappers.task import Snapshot
+from wrappers.native import mask_rows
+from wrappers.records import RecordBatch
+from wrappers.rng import STREAM_EPISODE, hash4
 
 _STREAM_EPISODE: Final = np.uint64(STREAM_EPISODE)
 
@@ -79,90 +78,50 @@ def observe_rows(records32, out):
 
 
 @kernel
-def mask_rows(records32, role, out):
-    """Write the legal actions of one role of every world into the rows of ``out``."""
-    for row in range(records32.shape[0]):
-        bits = records32[row, MASKS + role]
-        for action in range(out.shape[1]):
-            out[row, action] = (bits >> action & 1) == 1
-
-
-@kernel
 def expert_rows(records32, bids, actions):
     """Write the expert's bids and actions of every world."""
     for row in range(records32.shape[0]):
         expert(records32[row], bids[row], actions[row])
 
 
-class CraftingBatch(BatchTask):
+class CraftingBatch(RecordBatch):
     """N worlds of one crafting goal.
 
     Args:
         goal: one of `goals.GOAL_NAMES`.
         num_envs: N.
         tick_budget: game ticks of an episode; None takes the goal's.
-        records: share these records (uint8 ``(N, RECORD_BYTES)``) instead of making new ones.
     """
 
     roles = ROLES
-    action_counts = N_ACTIONS
     action_names = tuple(ACTIONS[role] for role in ROLES)
-    observation_sizes = (OBSERVATION_SIZE,) * len(ROLES)
-    shared_observation = True
+    feature_names = FEATURE_NAMES
+    snapshot_version = LAYOUT_VERSION
 
-    def __init__(
-        self,
-        goal: str,
-        num_envs: int,
-        *,
-        tick_budget: int | None = None,
-        records: NDArray[np.uint8] | None = None,
-    ) -> None:
-        self._goal = goal_index(goal)
-        if num_envs < 1:
-            raise ValueError(f"num_envs must be at least 1, got {num_envs}")
-        self._budget = check_budget(goal, tick_budget)
+    def __init__(self, goal: str, num_envs: int, *, tick_budget: int | None = None) -> None:
+        super().__init__(num_envs, goal=goal, tick_budget=tick_budget)
+        self.goal = goal_index(goal)
+        self.budget = check_budget(goal, tick_budget)
         self.task_id = task_id(goal)
-        self.num_envs = num_envs
-        self.default_max_turns = GOALS[self._goal].max_turns
-        self.metric_names = metric_names(self._goal)
-        self.records = new_records(num_envs) if records is None else records
+        self.default_max_turns = GOALS[self.goal].max_turns
+        self.metric_names = metric_names(self.goal)
+        self.records = new_records(self.num_envs)
         self._records32 = self.records.view(np.int32)
         self._records64 = self.records.view(np.uint64)
 
-    def reset(
+    def begin_rows(
         self, rows: NDArray[np.int64], seeds: NDArray[np.int64], episodes: NDArray[np.int64]
     ) -> None:
-        rows = np.ascontiguousarray(rows, dtype=np.int64)
-        seeds = np.ascontiguousarray(seeds, dtype=np.int64)
-        episodes = np.ascontiguousarray(episodes, dtype=np.int64)
-        if rows.size and not (rows.min() >= 0 and rows.max() < self.num_envs):
-            raise IndexError(f"rows must be 0 to {self.num_envs - 1}")
-        if not rows.shape == seeds.shape == episodes.shape:
-            raise ValueError("rows, seeds and episodes must have the same shape")
-        begin_rows(
-            self._records32,
-            self.records,
-            self._records64,
-            rows,
-            seeds,
-            episodes,
-            self._goal,
-            self._budget,
-        )
+        records = self._records32, self.records, self._records64
+        begin_rows(*records, rows, seeds, episodes, self.goal, self.budget)
 
-    def observe(self, out: Sequence[NDArray[np.float32]]) -> None:
-        check_rows(self.num_envs, observations=out[0])
-        if out[0].shape[1] < OBSERVATION_SIZE:
-            raise ValueError(f"observations need {OBSERVATION_SIZE} columns, not {out[0].shape[1]}")
-        observe_rows(self._records32, out[0])
+    def observe_rows(self, out: NDArray[np.float32]) -> None:
+        observe_rows(self._records32, out)
 
-    def action_masks(self, out: Sequence[NDArray[np.bool_]]) -> None:
-        for role, masks in enumerate(out):
-            check_rows(self.num_envs, masks=masks)
-            mask_rows(self._records32, role, masks)
+    def mask_rows(self, role: int, out: NDArray[np.bool_]) -> None:
+        mask_rows(self._records32, MASKS, role, out)
 
-    def act(
+    def act_rows(
         self,
         roles: NDArray[np.int64],
         actions: NDArray[np.int64],
@@ -170,43 +129,19 @@ class CraftingBatch(BatchTask):
         terminated: NDArray[np.bool_],
         illegal: NDArray[np.bool_],
     ) -> None:
-        check_rows(
-            self.num_envs,
-            roles=roles,
-            actions=actions,
-            rewards=rewards,
-            terminated=terminated,
-            illegal=illegal,
-        )
-        check_roles(roles, len(ROLES))
         act_rows(self._records32, self.records, roles, actions, rewards, terminated, illegal)
 
-    def snapshot(self, row: int) -> Snapshot:
-        payload = self.records[row].tobytes()
-        return Snapshot(self.task_id, LAYOUT_VERSION, payload, "exact").verify()
+    def expert_rows(self, bids: NDArray[np.float64], actions: NDArray[np.int64]) -> None:
+        expert_rows(self._records32, bids, actions)
 
-    def restore(self, row: int, snapshot: Snapshot) -> None:
-        snapshot = check_snapshot(snapshot, self._goal)
-        self.records[row] = np.frombuffer(snapshot.payload, dtype=np.uint8)
+    def is_state(self, record: NDArray[np.uint8]) -> bool:
+        return is_valid(record, self.goal)
 
-    def reseed(self, row: int, key: int) -> None:
-        set_key(self._records32[row], as_key(key))
+    def set_key(self, record: NDArray[np.uint8], key: np.uint64) -> None:
+        set_key(record.view(np.int32), key)
 
     def metrics(self) -> NDArray[np.float64]:
-        return metrics_of(scalars(self.records), self._goal)
-
-    def spawn(self, num_envs: int) -> CraftingBatch:
-        return CraftingBatch(GOALS[self._goal].name, num_envs, tick_budget=self._budget)
-
-    @property
-    def has_expert(self) -> bool:
-        return True
-
-    def expert(self, bids: NDArray[np.float64], actions: NDArray[np.int64]) -> None:
-        check_rows(self.num_envs, bids=bids, actions=actions)
-        if min(bids.shape[1], actions.shape[1]) < len(ROLES):
-            raise ValueError(f"bids and actions need {len(ROLES)} columns, one per role")
-        expert_rows(self._records32, bids, actions)
+        return metrics_of(scalars(self.records), self.goal)
 
 
 def check_budget(goal: str, tick_budget: Any) -> int:

@@ -8,7 +8,7 @@ listed is there, and what the body perceives is what it would perceive.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,8 +121,6 @@ from mpt_envs.crafting.world.layout import (
     cell_y,
     cell_z,
 )
-from wrappers.errors import SnapshotError
-from wrappers.task import Snapshot
 
 _MANY: Final = 1 << 20  # more than a world holds of anything
 _LONG: Final = (1 << 30) + _MANY  # more than a budget can be and an action can take
@@ -335,37 +333,3 @@ def is_valid(record: NDArray[np.uint8], goal: int) -> bool:
     again = record.copy()
     perceive(again.view(np.int32), again)
     return np.array_equal(again, record)
-
-
-def check_payload(payload: bytes, goal: int) -> None:
-    """Refuse a payload that is no record of the goal.
-
-    Args:
-        payload: of a snapshot.
-        goal: index into goals.GOALS.
-
-    Raises:
-        SnapshotError: it was changed, or is a record of another goal.
-    """
-    # A copy is aligned, and may be written.
-    record = np.frombuffer(payload, dtype=np.uint8).copy()
-    if len(record) != RECORD_BYTES or not is_valid(record, goal):
-        raise SnapshotError(
-            f"this snapshot holds no valid state of {task_id(GOALS[goal].name)!r}: it was changed "
-            "after it was taken; take it again"
-        )
-
-
-def check_snapshot(snapshot: Any, goal: int) -> Snapshot:
-    """A snapshot that may be restored into a task of the goal.
-
-    Raises:
-        SnapshotError: it is none, or belongs to another task or version, or was changed.
-    """
-    if not isinstance(snapshot, Snapshot):
-        raise SnapshotError(f"expected a Snapshot of a task, got {type(snapshot).__name__}")
-    snapshot.check(task_id(GOALS[goal].name), LAYOUT_VERSION, RECORD_BYTES)
-    if not snapshot.verified:
-        check_payload(snapshot.payload, goal)
-        snapshot.verify()
-    return snapshot

@@ -18,6 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mpt_envs.crafting import make_batch, make_task
+from mpt_envs.crafting.batch import CraftingBatch
 from mpt_envs.crafting.rules.snapshots import is_valid
 from mpt_envs.crafting.task import CraftingTask
 from mpt_envs.crafting.world import facts, layout
@@ -277,12 +278,14 @@ def test_a_snapshot_is_checked_once_and_again_where_it_is_new() -> None:
 
 
 def test_pickled_tasks_are_checked() -> None:
-    task = make_task()
-    state = task.__getstate__()
-    twin = CraftingTask.__new__(CraftingTask)
-    for record in (state["record"][:-4], state["record"][:-1] + b"\xff"):
+    batch = make_task().batch
+    state = batch.__getstate__()
+    (kept,) = state["snapshots"]
+    twin = CraftingBatch.__new__(CraftingBatch)
+    for payload in (kept.payload[:-4], kept.payload[:-1] + b"\xff"):
+        snapshot = Snapshot(kept.task_id, kept.version, payload)
         with pytest.raises(SnapshotError):
-            twin.__setstate__({**state, "record": record})
+            twin.__setstate__({**state, "snapshots": [snapshot]})
 
 
 def test_batches_refuse_arrays_of_another_length() -> None:

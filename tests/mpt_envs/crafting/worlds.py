@@ -43,7 +43,7 @@ def scalars(task: CraftingTask) -> np.ndarray:
 def look(task: CraftingTask) -> None:
     """Let the body perceive what the test has changed."""
     perceive(task.record.view(np.int32), task.record)
-    task._observed = False
+    task.changed()
 
 
 def stand(task: CraftingTask, x: int, y: int, z: int) -> None:

@@ -187,21 +187,21 @@ class MineStudioTask(CraftingTask):
         lost = MAX_HEALTH - self._engine.report.health
         s[at.WOUND] = int(max(0.0, min(lost, MAX_HEALTH)) * REGENERATION_TICKS)
         perceive(s, self.record)
-        self._observed = False
+        self.changed()
 
     def act(self, agent: str, action: int) -> TurnResult:
         role, action = self._role[agent], int(action)
-        ints = self._ints
+        ints = self._s
         if ints[at.DONE]:
             return TurnResult(0.0, True, {})
         if 0 <= action < _ACTION_LIMIT and ints[at.MASKS + role] >> action & 1:
-            return TurnResult(float(self._turn(role, action)), ints[at.DONE] != 0, {})
-        return TurnResult(float(self._turn(-1, -1)), ints[at.DONE] != 0, {"illegal": True})
+            return TurnResult(float(self._turn(role, action)), bool(ints[at.DONE]), {})
+        return TurnResult(float(self._turn(-1, -1)), bool(ints[at.DONE]), {"illegal": True})
 
     def skip(self) -> TurnResult:
-        if self._ints[at.DONE]:
+        if self._s[at.DONE]:
             return TurnResult(0.0, True, {})
-        return TurnResult(float(self._turn(-1, -1)), self._ints[at.DONE] != 0, {})
+        return TurnResult(float(self._turn(-1, -1)), bool(self._s[at.DONE]), {})
 
     def _turn(self, role: int, action: int) -> int:
         """One turn in Minecraft; returns its reward."""
@@ -234,7 +234,7 @@ class MineStudioTask(CraftingTask):
         elif s[at.TICK] >= s[at.BUDGET]:
             s[at.DONE] = at.DONE_TIME
         s[at.TURN] += 1
-        self._observed = False
+        self.changed()
         return reward
 
     def _milestones(self, fresh: int) -> int:

@@ -266,23 +266,23 @@ class MinetestTask(CraftingTask):
             s[at] = -1
 
     def _changed(self) -> None:
-        self._observed = False
+        self.changed()
         self._taken = None
 
     def act(self, agent: str, action: int) -> TurnResult:
         role, action = self._role[agent], int(action)
-        ints = self._ints
+        ints = self._s
         if ints[DONE]:
             return TurnResult(0.0, True, {})
         if 0 <= action < _ACTION_LIMIT and ints[MASKS + role] >> action & 1:
-            return TurnResult(float(self._turn(role, action)), ints[DONE] != 0, {})
-        return TurnResult(float(self._turn(-1, -1)), ints[DONE] != 0, {"illegal": True})
+            return TurnResult(float(self._turn(role, action)), bool(ints[DONE]), {})
+        return TurnResult(float(self._turn(-1, -1)), bool(ints[DONE]), {"illegal": True})
 
     def skip(self) -> TurnResult:
-        ints = self._ints
+        ints = self._s
         if ints[DONE]:
             return TurnResult(0.0, True, {})
-        return TurnResult(float(self._turn(-1, -1)), ints[DONE] != 0, {})
+        return TurnResult(float(self._turn(-1, -1)), bool(ints[DONE]), {})
 
     def _turn(self, role: int, action: int) -> int:
         """One turn in the engine; returns its reward."""
