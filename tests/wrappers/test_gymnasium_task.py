@@ -281,7 +281,7 @@ def test_actions_reach_the_environment() -> None:
     task = taxi()
     plain = gymnasium.make(TAXI)
     task.reset(8)
-    plain.reset(seed=task._start[0] & 0x7FFFFFFF)
+    plain.reset(seed=task._episode.start[0] & 0x7FFFFFFF)
     generator = np.random.default_rng(0)
     for _ in range(30):
         agent = task.possible_agents[generator.integers(2)]
