@@ -21,7 +21,9 @@ from wrappers.native import BatchTask
 from wrappers.one_agent import OneAgentBatch, OneAgentTask
 from wrappers.population import PopulationTask, copies_for
 from wrappers.task import TurnTask
-from wrappers.vector import LockstepVectorGame, NativeVectorGame, VectorGame
+from wrappers.vector import VectorGame
+from wrappers.vector_lockstep import LockstepVectorGame
+from wrappers.vector_native import NativeVectorGame
 
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv

@@ -19,8 +19,8 @@ from torch import Tensor
 from mpt_train.flops import FlopCounter
 from mpt_train.policy import Policy, SwarmPolicy, log_prob_rows, sample_rows
 from mpt_train.text_policy import TextPolicy
-from wrappers.bid_then_act import GameSnapshot
 from wrappers.errors import TaskError
+from wrappers.game_snapshot import GameSnapshot
 from wrappers.rng import STREAM_BRANCH, STREAM_POLICY_ACTION, hash4
 from wrappers.vector import VectorGame
 

@@ -17,8 +17,9 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from wrappers.bid_then_act import BidThenActEnv, GameSnapshot
+from wrappers.bid_then_act import BidThenActEnv
 from wrappers.errors import ActionFormatError, PhaseError
+from wrappers.game_snapshot import GameSnapshot
 from wrappers.view import GameView
 
 

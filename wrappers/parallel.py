@@ -16,8 +16,9 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from wrappers.bid_then_act import BidThenActEnv, GameSnapshot
+from wrappers.bid_then_act import BidThenActEnv
 from wrappers.errors import ActionFormatError, IllegalActionError, PhaseError
+from wrappers.game_snapshot import GameSnapshot
 from wrappers.view import GameAccess, GameView
 
 

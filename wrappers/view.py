@@ -14,7 +14,8 @@ from gymnasium import spaces
 from pettingzoo.utils import BaseWrapper
 
 from wrappers.auction import Auction
-from wrappers.bid_then_act import BidThenActEnv, GameSnapshot
+from wrappers.bid_then_act import BidThenActEnv
+from wrappers.game_snapshot import GameSnapshot
 from wrappers.task import Phase, TurnTask
 
 

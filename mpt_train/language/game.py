@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wrappers.answer_json import Fields, read_json
-from wrappers.bid_then_act import BidThenActEnv, GameSnapshot
+from wrappers.bid_then_act import BidThenActEnv
+from wrappers.game_snapshot import GameSnapshot
 from wrappers.task import ParseError
 from wrappers.text import TextView
-from wrappers.vector import LockstepVectorGame, VectorResult
+from wrappers.vector import VectorResult
+from wrappers.vector_lockstep import LockstepVectorGame
 
 _MAX_OBJECT = 400
 UNREAD = -1

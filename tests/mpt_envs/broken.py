@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from mpt_envs.testing import EnvContractTests, TaskContractTests
 from tests.toys import RelayTask
-from wrappers.bid_then_act import BidThenActEnv, GameSnapshot
+from wrappers.bid_then_act import BidThenActEnv
+from wrappers.game_snapshot import GameSnapshot
 from wrappers.rng import as_key
 from wrappers.task import ParseError, Phase, Snapshot, TurnResult, TurnTask
 

@@ -24,7 +24,8 @@ from wrappers.padding import PaddedView
 from wrappers.parallel import ParallelView
 from wrappers.population import PopulationTask
 from wrappers.text import TextView
-from wrappers.vector import LockstepVectorGame, NativeVectorGame
+from wrappers.vector_lockstep import LockstepVectorGame
+from wrappers.vector_native import NativeVectorGame
 
 RELAY = "toys/relay-v0"
 NATIVE = "toys/native-relay-v0"

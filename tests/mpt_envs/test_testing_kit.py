@@ -16,7 +16,9 @@ from tests.mpt_envs.broken import SoundEnv, SoundTask
 from tests.toys import RelayTask
 from tests.wrappers.task_batch import TaskBatch
 from wrappers.bid_then_act import BidThenActEnv
-from wrappers.vector import LockstepVectorGame, NativeVectorGame, VectorGame
+from wrappers.vector import VectorGame
+from wrappers.vector_lockstep import LockstepVectorGame
+from wrappers.vector_native import NativeVectorGame
 
 
 class TestSoundTask(SoundTask):

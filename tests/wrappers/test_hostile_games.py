@@ -15,7 +15,7 @@ from tests.toys import RelayTask
 from tests.wrappers.games import legal_action, relay
 from tests.wrappers.task_batch import TaskBatch
 from wrappers.auction import Auction
-from wrappers.bid_then_act import BidThenActEnv, GameSnapshot
+from wrappers.bid_then_act import BidThenActEnv
 from wrappers.errors import (
     ActionFormatError,
     MarketError,
@@ -23,6 +23,7 @@ from wrappers.errors import (
     SnapshotError,
     TaskError,
 )
+from wrappers.game_snapshot import GameSnapshot
 from wrappers.task import Snapshot, TurnResult
 from wrappers.vector import VectorGame
 
