@@ -124,6 +124,8 @@ class BidThenActEnv(AECEnv[str, dict[str, NDArray[Any]], int]):
         self._absent_masks: dict[str, NDArray[np.int8]] = {}
         # What each agent may do, kept apart from `infos`, which belong to the caller.
         self._masks: dict[str, NDArray[np.int8]] = {}
+        # What agents observe in this turn, as far as somebody has asked.
+        self._seen: dict[str, NDArray[np.float32]] = {}
         for i, agent in enumerate(self._names):
             mask = np.zeros(self._num_levels + self._action_counts[i], np.int8)
             mask[0] = 1
@@ -196,18 +198,22 @@ class BidThenActEnv(AECEnv[str, dict[str, NDArray[Any]], int]):
         self._cumulative_rewards = dict.fromkeys(self._names, 0.0)
         self.terminations = dict.fromkeys(self._names, False)
         self.truncations = dict.fromkeys(self._names, False)
-        self.infos = {}
         self._begin_turn()
 
     def observe(self, agent: str) -> dict[str, NDArray[Any]]:
         """What the agent sees now; any possible agent, at any time after a reset; fresh arrays."""
         if not self._started:
             raise PhaseError("call reset() before observe()")
-        values = self.task.observe(agent)
-        observation = np.empty(values.shape[0] + 1, np.float32)
-        observation[:-1] = values
-        observation[-1] = 1.0 - self.turn / self.max_turns
-        return {"observation": observation, "action_mask": self._masks[agent].copy()}
+        # Worked out when it is first asked for in a turn, and once where all see the same.
+        whose = self._names[0] if self.task.shared_observation else agent
+        observation = self._seen.get(whose)
+        if observation is None:
+            values = self.task.observe(whose)
+            observation = np.empty(values.shape[0] + 1, np.float32)
+            observation[:-1] = values
+            observation[-1] = 1.0 - self.turn / self.max_turns
+            self._seen[whose] = observation
+        return {"observation": observation.copy(), "action_mask": self._masks[agent].copy()}
 
     def step(self, action: int | None) -> None:
         """The selected agent bids or acts.
@@ -283,14 +289,15 @@ class BidThenActEnv(AECEnv[str, dict[str, NDArray[Any]], int]):
         self.phase = "bid"
         self._cursor = 0
         self._winner = -1
-        self._bids[:] = 0
+        self._bids.fill(0)
+        self._seen = {}
         self.agent_selection = self._names[0]
-        for index, agent in enumerate(self._names):
-            mask = self._bid_masks[agent]
-            if self.dropout and not is_present(self._key, self.turn, index, self.dropout):
-                mask = self._absent_masks[agent]
-            self._masks[agent] = mask
-            self.infos[agent] = {"action_mask": mask.copy()}
+        self._masks = self._bid_masks.copy()
+        if self.dropout:
+            for index, agent in enumerate(self._names):
+                if not is_present(self._key, self.turn, index, self.dropout):
+                    self._masks[agent] = self._absent_masks[agent]
+        self.infos = {agent: {"action_mask": mask.copy()} for agent, mask in self._masks.items()}
 
     def _resolve(self) -> None:
         """Run the auction and open the act phase, or skip the turn."""
@@ -412,7 +419,6 @@ class BidThenActEnv(AECEnv[str, dict[str, NDArray[Any]], int]):
         self._cumulative_rewards = dict(zip(remaining, game.cumulative, strict=True))
         self.terminations = dict.fromkeys(remaining, game.over and game.terminated)
         self.truncations = dict.fromkeys(remaining, game.over and not game.terminated)
-        self.infos = {}
         self._begin_turn()
         self.last_auction = game.last_auction
         self._bids[:] = game.bids

@@ -268,6 +268,10 @@ class RecordTask(TurnTask):
         self._acting, self._action = np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._reward = np.zeros(1)
         self._terminated, self._illegal = np.zeros(1, np.bool_), np.zeros(1, np.bool_)
+        # What was worked out for the present state, and whether it was.
+        self._observation = np.zeros((1, batch.observation_sizes[0]), np.float32)
+        self._masks = [np.zeros((1, count), np.bool_) for count in batch.action_counts]
+        self._advice: tuple[list[float], list[int]] | None = None
         # Not `reset`: a subclass may start an engine in it.
         batch.reset(_ZERO, _ZERO, _ZERO)
         self.changed()
@@ -284,9 +288,9 @@ class RecordTask(TurnTask):
 
     def changed(self) -> None:
         """Forget what was worked out for the state before. Whoever writes the record calls it."""
-        self._observation: NDArray[np.float32] | None = None
-        self._masks: dict[int, NDArray[np.int8]] = {}
-        self._advice: tuple[list[float], list[int]] | None = None
+        self._observed = False
+        self._masked: set[int] = set()
+        self._advice = None
 
     # -- spaces ------------------------------------------------------------------------------
 
@@ -305,20 +309,17 @@ class RecordTask(TurnTask):
         self.changed()
 
     def observe(self, agent: str) -> NDArray[np.float32]:
-        if self._observation is None:
-            rows = np.zeros((1, self.batch.observation_sizes[0]), np.float32)
-            self.batch.observe_rows(rows)
-            self._observation = rows[0]
-        return self._observation.copy()
+        if not self._observed:
+            self.batch.observe_rows(self._observation)
+            self._observed = True
+        return self._observation[0].copy()
 
     def action_mask(self, agent: str) -> NDArray[np.int8]:
         role = self._role[agent]
-        mask = self._masks.get(role)
-        if mask is None:
-            rows = np.zeros((1, self.batch.action_counts[role]), np.bool_)
-            self.batch.mask_rows(role, rows)
-            mask = self._masks[role] = rows[0].view(np.int8)
-        return mask.copy()
+        if role not in self._masked:
+            self.batch.mask_rows(role, self._masks[role])
+            self._masked.add(role)
+        return self._masks[role][0].astype(np.int8)
 
     def act(self, agent: str, action: int) -> TurnResult:
         role = self._role[agent]
@@ -336,7 +337,7 @@ class RecordTask(TurnTask):
         )
         self.changed()
         info: dict[str, Any] = {"illegal": True} if self._illegal[0] else {}
-        return TurnResult(float(self._reward[0]), bool(self._terminated[0]), info)
+        return TurnResult(self._reward.item(), self._terminated.item(), info)
 
     # -- state -------------------------------------------------------------------------------
 
