@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 
 from mpt_train import coordination as strategies
 from mpt_train.agents import Agents, build_agents
-from mpt_train.checkpoint import load_checkpoint
 from mpt_train.config import TrainConfig, value_problems
 from mpt_train.coordination.base import Coordination
 from mpt_train.flops import FlopCounter
 from mpt_train.games import build_game
-from mpt_train.policy import Policy
-from mpt_train.rollout import Batch, participation, rollout
-from mpt_train.run_folder import RunFolder
+from mpt_train.policies.base import Policy
+from mpt_train.records import Batch
+from mpt_train.rollout import participation, rollout
+from mpt_train.runs.checkpoint import load_checkpoint
+from mpt_train.runs.folder import RunFolder
+from mpt_train.runs.interrupt import StopRequest
 from mpt_train.seeds import evaluation_seeds, validation_seeds
 from wrappers.vector import VectorGame
 
@@ -77,11 +79,12 @@ def evaluate(
     coordination: Coordination,
     repeats: int,
     split: Literal["evaluation", "validation"] = "evaluation",
+    stop: StopRequest | None = None,
 ) -> Evaluation:
     """Play the held-out worlds, one per row of ``game``, ``repeats`` times.
 
     ``split`` says which held-out worlds (see `EvalConfig`). Policies and bids are sampled, as
-    in training. A repeat changes their noise, not the worlds.
+    in training. A repeat changes their noise, not the worlds. ``stop`` is polled between turns.
     """
     counter = FlopCounter()
     block = validation_seeds if split == "validation" else evaluation_seeds
@@ -90,7 +93,7 @@ def evaluate(
     answers: list[dict[str, float]] = []
     for repeat in range(repeats):
         game.reset(seeds)
-        batches.append(rollout(game, policy, coordination, counter, salt=repeat + 1))
+        batches.append(rollout(game, policy, coordination, counter, salt=repeat + 1, stop=stop))
         answers.append(_take_answers(batches[-1]))
     names = batches[0].metric_names
     means = np.concatenate([batch.metrics for batch in batches]).mean(axis=0)

@@ -79,7 +79,7 @@ def main(arguments: Sequence[str], prog: str = "mpt eval") -> int:
         )
     from mpt_train.config import TrainConfig
     from mpt_train.evaluate import evaluate_run, evaluate_server, in_backend
-    from mpt_train.run_folder import RunFolder
+    from mpt_train.runs.folder import RunFolder
 
     if parsed.engine is not None and not parsed.run.is_dir():
         from mpt_envs import spec
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str], prog: str = "mpt eval") -> int:
 
 def _show(parsed: Arguments, config: TrainConfig, evaluation: Evaluation) -> int:
     """Print an evaluation."""
-    from mpt_train.plain import to_plain
+    from mpt_train.runs.plain import to_plain
 
     if parsed.as_json:
         json.dump(to_plain(evaluation.to_json()), sys.stdout, indent=1)

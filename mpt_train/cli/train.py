@@ -84,7 +84,7 @@ def parse(arguments: Sequence[str], prog: str = "mpt train") -> Arguments:
     method = _value_of("--method", given) or DEFAULT_METHOD
     parsed = _cli(method_config(method), given, prog)
     if parsed.resume:
-        from mpt_train.run_folder import RunFolder
+        from mpt_train.runs.folder import RunFolder
 
         run = RunFolder(parsed.folder or default_folder(parsed.config))
         if run.config.exists():
@@ -125,10 +125,10 @@ def _value_of(flag: str, arguments: Sequence[str]) -> str | None:
 def _train(parsed: Arguments, config: TrainConfig, folder: Path) -> int:
     import torch
 
-    from mpt_train.checkpoint import has_checkpoint
-    from mpt_train.interrupt import graceful_interrupt
     from mpt_train.loop import Trainer
-    from mpt_train.run_folder import RunFolder
+    from mpt_train.runs.checkpoint import has_checkpoint
+    from mpt_train.runs.folder import RunFolder
+    from mpt_train.runs.interrupt import graceful_interrupt
 
     run = RunFolder(folder)
     with usage_errors():

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from mpt_train.checkpoint import MANIFEST, has_checkpoint, load_checkpoint, save_checkpoint
 from mpt_train.errors import CheckpointError
+from mpt_train.runs.checkpoint import MANIFEST, has_checkpoint, load_checkpoint, save_checkpoint
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -260,7 +260,7 @@ def test_unwritable(saved: Path) -> None:
 
 WRITER = """
     import sys, pathlib, torch
-    from mpt_train.checkpoint import save_checkpoint
+    from mpt_train.runs.checkpoint import save_checkpoint
     path = pathlib.Path(sys.argv[1])
     for number in range(int(sys.argv[2]), 1_000_000):
         generator = torch.Generator().manual_seed(number)

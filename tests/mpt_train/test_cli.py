@@ -16,12 +16,12 @@ from PIL import Image
 from benchmarks import main as program
 from benchmarks.main import COMMANDS, main
 from mpt_envs import register, registry
-from mpt_train.checkpoint import load_checkpoint
 from mpt_train.cli import console
 from mpt_train.cli.train import default_folder, parse
 from mpt_train.errors import TrainingInterrupted
 from mpt_train.methods import METHODS, method_config
-from mpt_train.run_folder import RunFolder
+from mpt_train.runs.checkpoint import load_checkpoint
+from mpt_train.runs.folder import RunFolder
 from tests.mpt_train.relay import RELAY, register_relay
 from tests.mpt_train.runs import assert_same_run
 from tests.toys import RelayTask

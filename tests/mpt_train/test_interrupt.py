@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from mpt_train.checkpoint import has_checkpoint, load_checkpoint
 from mpt_train.errors import TrainingInterrupted
-from mpt_train.interrupt import StopRequest, graceful_interrupt
 from mpt_train.loop import Trainer
-from mpt_train.run_folder import RunFolder
+from mpt_train.runs.checkpoint import has_checkpoint, load_checkpoint
+from mpt_train.runs.folder import RunFolder
+from mpt_train.runs.interrupt import StopRequest, graceful_interrupt
 from tests.mpt_train.killed import BUDGET, METHOD
 from tests.mpt_train.relay import tiny
 from tests.mpt_train.runs import assert_same_run

@@ -18,7 +18,7 @@ from mpt_train.games import build_game
 from mpt_train.language.config import LanguageConfig
 from mpt_train.loop import Trainer, clip_per_agent
 from mpt_train.methods import method_config
-from mpt_train.run_folder import RunFolder
+from mpt_train.runs.folder import RunFolder
 from tests.mpt_train.language.swarms import TASK, config
 from tests.mpt_train.runs import assert_same_run
 
@@ -73,7 +73,7 @@ def test_a_resumed_run_gives_the_same_numbers(tmp_path: Path) -> None:
 def test_the_checkpoint_holds_adapters_only(tmp_path: Path) -> None:
     trainer = Trainer(config(), tmp_path / "run")
     trainer.train()
-    from mpt_train.checkpoint import load_checkpoint
+    from mpt_train.runs.checkpoint import load_checkpoint
 
     tensors, _ = load_checkpoint(RunFolder(tmp_path / "run").checkpoint)
     own = [name for name in tensors if not name.startswith(("adam.", "base."))]
