@@ -175,7 +175,7 @@ def test_another_version_or_format(saved: Path) -> None:
 
 def test_a_tensor_file_elsewhere_is_not_read(saved: Path, tmp_path: Path) -> None:
     """Even with a fitting digest a manifest cannot point out of its folder."""
-    from mpt_train import checkpoint
+    from mpt_train.runs import checkpoint
 
     content = tensor_file(saved).read_bytes()
     (tmp_path / "elsewhere.safetensors").write_bytes(content)

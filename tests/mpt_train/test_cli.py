@@ -320,7 +320,9 @@ def test_a_budget_that_the_cold_start_exceeds_is_told(mpt: Call, tmp_path: Path)
     assert (
         f"warning: the cold start alone took {took} of 1e-05 GFLOP; nothing was trained" in errors
     )
-    assert "raise --budget-gflop or lower --cold-start.episodes" in errors
+    before = f"will take about {took} GFLOP of a budget of 1e-05, and nothing will be trained"
+    assert before in errors and errors.index(before) < errors.index("alone took")
+    assert errors.count("raise --budget-gflop or lower --cold-start.episodes") == 2
     # The cold start's time counts, also for a run that goes on from there.
     _, state = load_checkpoint(RunFolder(folder).checkpoint)
     assert state["wall_seconds"] == summary["wall_seconds"] > 0
