@@ -268,7 +268,7 @@ def networks_of(policy: Policy) -> SwarmPolicy:
     """
     if not isinstance(policy, SwarmPolicy):
         raise ValueError(
-            "this coordination strategy looks into the agents' networks, and these agents "
-            "answer in text; choose another --coordination"
+            "this coordination or learner looks into the agents' networks, and these agents answer "
+            "in text; choose another --coordination or --learner"
         )
     return policy
