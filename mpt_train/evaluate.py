@@ -23,6 +23,7 @@ from mpt_train.runs.checkpoint import load_checkpoint
 from mpt_train.runs.folder import RunFolder
 from mpt_train.runs.interrupt import StopRequest
 from mpt_train.seeds import evaluation_seeds, validation_seeds
+from wrappers.task import Coverage
 from wrappers.vector import VectorGame
 
 BINS = 12
@@ -39,6 +40,8 @@ class Evaluation:
         participation: share of each role among the acting agents, in 12 parts of the turn budget.
         flop_per_turn: forward cost of one turn, bids and all.
         coordination: name of the strategy.
+        coverage: of a task over a data set, how much of it is played; None: nothing is known to be
+            left out.
     """
 
     returns: NDArray[np.float64]
@@ -46,6 +49,7 @@ class Evaluation:
     participation: dict[str, list[float]]
     flop_per_turn: float
     coordination: str
+    coverage: Coverage | None = None
 
     @property
     def return_mean(self) -> float:
@@ -59,7 +63,7 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as kept in run folders."""
-        return {
+        plain = {
             "return_mean": self.return_mean,
             "success": self.success,
             "turns_mean": self.metrics.get("turns", float("nan")),
@@ -71,6 +75,7 @@ class Evaluation:
             "repeats": self.returns.shape[0],
             "coordination": self.coordination,
         }
+        return plain if self.coverage is None else plain | {"coverage": self.coverage._asdict()}
 
 
 def evaluate(
@@ -107,6 +112,7 @@ def evaluate(
         },
         flop_per_turn=counter.total / max(sum(batch.num_turns for batch in batches), 1),
         coordination=coordination.name,
+        coverage=game.coverage,
     )
 
 

@@ -26,7 +26,7 @@ from tests.mpt_train.relay import RELAY, register_relay
 from tests.mpt_train.runs import assert_same_run
 from tests.toys import RelayTask
 from wrappers.errors import MarketError
-from wrappers.task import TurnTask
+from wrappers.task import Coverage, TurnTask
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = [
@@ -382,6 +382,22 @@ def test_eval_as_json_is_what_training_reported(mpt: Call, trained: Path) -> Non
     assert json.loads(out) == summary["final"]
     _, out, _ = mpt("eval", str(trained), "--json", "--checkpoint", "cold_start")
     assert json.loads(out) == summary["cold_start"]
+
+
+def test_eval_says_how_much_of_a_data_set_was_played(
+    mpt: Call, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "data set" not in mpt("eval", str(trained))[1]
+    assert "coverage" not in json.loads(mpt("eval", str(trained), "--json")[1])
+    monkeypatch.setattr(RelayTask, "coverage", Coverage(775, 778))
+    assert (
+        "775 of 778 episodes; 3 cannot be played and are left out" in mpt("eval", str(trained))[1]
+    )
+    as_json = json.loads(mpt("eval", str(trained), "--json")[1])
+    assert as_json["coverage"] == {"used": 775, "total": 778}
+    monkeypatch.setattr(RelayTask, "coverage", Coverage(778, 778))
+    _, out, _ = mpt("eval", str(trained))
+    assert "778 of 778 episodes\n" in out and "left out" not in out
 
 
 def test_eval_swaps_the_coordination(mpt: Call, trained: Path) -> None:
