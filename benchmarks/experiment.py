@@ -2,7 +2,7 @@
 
 Both the comparison of methods and the ablation are one. The results folder::
 
-    runs/VARIANT/seed-K/   the run folders (see `mpt_train.run_folder`)
+    runs/VARIANT/seed-K/   the run folders (see `mpt_train.runs.folder`)
     swap/                  evaluations under other coordinations
     logs/                  output of the workers, and the full error of each failed job
     results.json           all numbers (`benchmarks.results.Comparison`)
@@ -33,9 +33,9 @@ from benchmarks.tables import as_text, duration
 from mpt_envs import spec
 from mpt_train.config import TrainConfig, to_json
 from mpt_train.errors import RunFolderError
-from mpt_train.files import reason
-from mpt_train.plain import from_plain
-from mpt_train.run_folder import FREE_FIELDS, RunFolder, config_differences
+from mpt_train.runs.files import reason
+from mpt_train.runs.folder import FREE_FIELDS, RunFolder, config_differences
+from mpt_train.runs.plain import from_plain
 
 SWAPS = ("round-robin", "random", "priority", "graph-of-agents")
 """Coordinations that need no training of their own."""

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from mpt_train.config import TrainConfig, from_json
-from mpt_train.files import write_json
-from mpt_train.run_folder import RunFolder
+from mpt_train.runs.files import write_json
+from mpt_train.runs.folder import RunFolder
 
 
 def prepare(configs: list[dict[str, Any]]) -> float:
@@ -48,8 +48,8 @@ def train(config: dict[str, Any], folder: str, resume: bool) -> dict[str, Any]:
     Returns:
         The run's summary.
     """
-    from mpt_train.interrupt import graceful_interrupt
     from mpt_train.loop import Trainer
+    from mpt_train.runs.interrupt import graceful_interrupt
 
     with graceful_interrupt() as stop:
         trainer = Trainer(from_json(config), Path(folder), resume=resume, stop=stop)

@@ -137,11 +137,11 @@ def build(options: LanguageSpeed, agents: int | None) -> tuple[Any, Any, Any]:
     from mpt_train.config import EnvConfig, TrainConfig
     from mpt_train.games import build_game
     from mpt_train.language import tiny
+    from mpt_train.language.agent_models import AgentModels
     from mpt_train.language.config import LanguageConfig
     from mpt_train.language.models import Loaded, device_of, dtype_of
     from mpt_train.language.policy import LanguagePolicy
     from mpt_train.language.texts import sample_texts
-    from mpt_train.language.voices import Voices
 
     language = LanguageConfig(
         device=options.device,
@@ -178,10 +178,10 @@ def build(options: LanguageSpeed, agents: int | None) -> tuple[Any, Any, Any]:
     model.to(device=device_of(language), dtype=dtype_of(language)).eval()
     # No answer ends early: all have the same length, here and in `generate`.
     loaded = Loaded(model, tokenizer, (settings.vocab_size + 1,), tokenizer.eos_token_id, None)
-    voices = Voices(loaded, game.num_agents, language, 1)
-    policy = LanguagePolicy(game, language, voices, True)  # type: ignore[arg-type]
+    models = AgentModels(loaded, game.num_agents, language, 1)
+    policy = LanguagePolicy(game, language, models, True)  # type: ignore[arg-type]
     with torch.no_grad():
-        for adapter in voices.agents:
+        for adapter in models.agents:
             for b in adapter.b:  # type: ignore[union-attr]
                 b.normal_(std=0.01)
     return policy, game, config
@@ -212,15 +212,15 @@ def draw(policy: Any, questions: list[Any], phase: str = "bid") -> list[Any]:
 
 def raw_generate(policy: Any, questions: list[Any], new_tokens: int) -> torch.Tensor:
     """The same rows through ``model.generate``, with the first agent's adapter."""
-    policy.voices._bank.select([0])
+    policy.models._bank.select([0])
     width = max(len(q.prompt) for q in questions)
     ids = np.zeros((len(questions), width), np.int64)
     mask = np.zeros((len(questions), width), np.int64)
     for row, question in enumerate(questions):
         ids[row, width - len(question.prompt) :] = question.prompt
         mask[row, width - len(question.prompt) :] = 1
-    device = policy.voices.device
-    model = policy.voices.loaded.model
+    device = policy.models.device
+    model = policy.models.loaded.model
     output: torch.Tensor = model.generate(
         input_ids=torch.from_numpy(ids).to(device),
         attention_mask=torch.from_numpy(mask).to(device),
@@ -238,8 +238,8 @@ def raw_step(policy: Any, answers: list[Any], size: int) -> None:
     """A bare training step of one adapter: forward with labels and backward, in micro-batches."""
     from mpt_train.language.learning import micro_batches
 
-    policy.voices._bank.select([0])
-    model, device = policy.voices.loaded.model, policy.voices.device
+    policy.models._bank.select([0])
+    model, device = policy.models.loaded.model, policy.models.device
     for rows in micro_batches(answers, size):
         texts = [np.concatenate([answers[i].prompt, answers[i].tokens]) for i in rows]
         width = max(map(len, texts))
@@ -267,7 +267,7 @@ def own_step(policy: Any, answers: list[Any]) -> None:
 
     weights = [[1.0 - 2.0 * (i % 2) for i in range(len(answers))]]
     loss, _ = _reinforce(
-        policy, [answers], weights, [float(len(answers))], 0.0, FlopCounter(), "x", None
+        policy.models, [answers], weights, [float(len(answers))], 0.0, FlopCounter(), "x", None
     )
     loss.backward()
     policy.zero_grad(set_to_none=True)
@@ -277,7 +277,7 @@ def measure(options: LanguageSpeed) -> dict[str, Any]:
     """All measurements, as plain values; those that there was no time for are None."""
     started = time.perf_counter()
     policy, game, _ = build(options, None)
-    device = policy.voices.device
+    device = policy.models.device
     watch = Stopwatch(device, options.rounds, options.seconds - (time.perf_counter() - started))
     agents = list(range(game.num_agents))
     everyone = bid_questions(policy, game, agents, options.worlds)
@@ -286,11 +286,11 @@ def measure(options: LanguageSpeed) -> dict[str, Any]:
     result: dict[str, Any] = {
         "model": {
             "size": options.size,
-            "parameters": sum(p.numel() for p in policy.voices.loaded.model.parameters()),
-            "adapter": policy.voices._bank.parameters_each,
+            "parameters": sum(p.numel() for p in policy.models.loaded.model.parameters()),
+            "adapter": policy.models._bank.parameters_each,
         },
         "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
-        "dtype": str(next(policy.voices.loaded.model.parameters()).dtype),
+        "dtype": str(next(policy.models.loaded.model.parameters()).dtype),
         "rows": len(everyone),
         "prompt_tokens_mean": prompt_tokens / len(everyone),
         "new_tokens": options.new_tokens,

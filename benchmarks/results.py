@@ -27,8 +27,8 @@ from benchmarks.stats import (
     ratio_interval,
     separate,
 )
-from mpt_train.files import write_atomically
-from mpt_train.plain import to_plain
+from mpt_train.runs.files import write_atomically
+from mpt_train.runs.plain import to_plain
 from wrappers.errors import MarketError
 
 RESULTS = "results.json"

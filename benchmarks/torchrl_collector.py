@@ -25,7 +25,8 @@ from benchmarks.timing import clock
 from mpt_envs import make
 from mpt_train.config import TrainConfig
 from mpt_train.loop import Trainer
-from mpt_train.policy import SwarmPolicy, masked_log_softmax
+from mpt_train.policies.distributions import masked_log_softmax
+from mpt_train.policies.swarm import SwarmPolicy
 
 
 class MarketPolicy(TensorDictModuleBase):

@@ -26,8 +26,8 @@ from benchmarks.domains import Tuned, for_domain
 from benchmarks.runner import usable_cores
 from mpt_train.cli.console import run, usage_errors
 from mpt_train.config import EvalConfig, TrainConfig
-from mpt_train.files import write_json
 from mpt_train.methods import METHODS, method_config
+from mpt_train.runs.files import write_json
 
 FIRST_SEED = 1000
 """First training seed of tuning runs."""

@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from mpt_train import coordination as strategies
 from mpt_train.config import TrainConfig
-from mpt_train.coordination.base import Coordination, Shape, central_size
-from mpt_train.critic import Critic
+from mpt_train.coordination.base import Coordination, Shape
 from mpt_train.errors import CheckpointError
-from mpt_train.policy import Policy, SwarmPolicy
+from mpt_train.policies.base import Policy
+from mpt_train.policies.swarm import SwarmPolicy
 from wrappers.vector import VectorGame
 
 
 @dataclass
 class Agents:
-    """Policies and coordination, with their parameters under stable names."""
+    """Policies and coordination, with their parameters under stable names.
+
+    Attributes:
+        beside: modules that only learning needs, such as a critic, by the name of their parameters
+            in checkpoints; the learner puts them here.
+    """
 
     policy: Policy
     coordination: Coordination
     shape: Shape
-    critic: Critic | None = None
+    beside: dict[str, nn.Module] = field(default_factory=dict)
 
-    def named_parameters(self) -> dict[str, torch.nn.Parameter]:
-        """All parameters: ``policy.*``, ``coordination.*`` and ``critic.*``."""
+    def named_parameters(self) -> dict[str, nn.Parameter]:
+        """All parameters: ``policy.*``, ``coordination.*``, and those beside them."""
         modules = {
             "policy": self.policy,
             "coordination": self.coordination.module,
-            "critic": self.critic,
+            **self.beside,
         }
         return {
             f"{part}.{name}": parameter
@@ -117,9 +122,5 @@ def build_agents(config: TrainConfig, game: VectorGame) -> Agents:
             config.network,
             config.seed * 7919,
         )
-    critic = None
-    if config.action.baseline == "value":
-        inputs = central_size(shape.shared, shape.observation_size, shape.num_agents)
-        critic = Critic(inputs, config.network.critic_hidden, config.seed * 7919 + 3)
     strategy = strategies.build(config.coordination, config, shape)
-    return Agents(policy, strategy, shape, critic)
+    return Agents(policy, strategy, shape)

@@ -9,71 +9,20 @@ of the better one is the chosen response, the other the rejected one; equal scor
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from mpt_train.config import BidLearning
 from mpt_train.coordination.base import Coordination
 from mpt_train.flops import FlopCounter
-from mpt_train.policy import Policy, SwarmPolicy, sample_rows
-from mpt_train.rollout import Batch, rollout
-from mpt_train.text_policy import TextPolicy
+from mpt_train.policies.base import Policy
+from mpt_train.records import Batch, Pairs
+from mpt_train.rollout import rollout
+from mpt_train.runs.interrupt import StopRequest
 from wrappers.errors import SnapshotFidelityError
-from wrappers.rng import STREAM_BRANCH, STREAM_RESAMPLE, hash4
+from wrappers.rng import STREAM_BRANCH, hash4
 from wrappers.vector import VectorGame
-
-
-@dataclass
-class Pairs:
-    """Preference pairs: in ``observations[i]`` agent ``agents[i]`` should rather bid ``chosen[i]``.
-
-    Attributes:
-        observations: ``float32 (P, D)``.
-        agents, chosen, rejected: ``int64 (P,)``; the bids are levels.
-        weights: ``float32 (P,)``.
-        worlds: of the batch, ``int64 (P,)``.
-        responses: of agents that answer in text, P pairs of a chosen and a rejected answer.
-        counts: how many snapshots were tried, contested, dropped (bid never low enough), tied,
-            in how many pairs the original was better, and the turns played in branches.
-    """
-
-    observations: Tensor
-    agents: NDArray[np.int64]
-    chosen: NDArray[np.int64]
-    rejected: NDArray[np.int64]
-    weights: NDArray[np.float32]
-    worlds: NDArray[np.int64]
-    counts: dict[str, int]
-    responses: list[Any] = field(default_factory=list)
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """Contested turns among those tried; dropped, and tied, branches among the contested."""
-        contested = max(self.counts["contested"], 1)
-        return {
-            "contested_share": self.counts["contested"] / max(self.counts["tried"], 1),
-            "dropped_share": self.counts["dropped"] / contested,
-            "tied_share": self.counts["tied"] / contested,
-        }
-
-    def of_worlds(self, worlds: NDArray[np.int64]) -> Pairs:
-        """The pairs that come from some worlds of the batch."""
-        mine = np.flatnonzero(np.isin(self.worlds, worlds))
-        return Pairs(
-            self.observations[torch.from_numpy(mine)],
-            self.agents[mine],
-            self.chosen[mine],
-            self.rejected[mine],
-            self.weights[mine],
-            self.worlds[mine],
-            self.counts,
-            [self.responses[i] for i in mine] if self.responses else [],
-        )
 
 
 def check_fidelity(game: VectorGame, allow_inexact: bool = False) -> None:
@@ -120,10 +69,12 @@ class BranchPlayer:
         coordination: Coordination,
         config: BidLearning,
         counter: FlopCounter,
+        stop: StopRequest | None = None,
     ) -> Pairs:
         """Play a branch from each saved contested turn of ``batch`` and compare.
 
-        The policy must not have changed since the batch was collected.
+        The policy must not have changed since the batch was collected. ``stop`` is polled between
+        turns, as in `rollout`.
         """
         names = ("tried", "contested", "dropped", "tied", "original_better", "turns")
         counts = dict.fromkeys(names, 0)
@@ -132,12 +83,7 @@ class BranchPlayer:
         counts["contested"] = len(contested)
         turns = np.array([s[0] for s in contested], np.int64)
         worlds = np.array([s[1] for s in contested], np.int64)
-        drawn: list[Any] = []
-        if isinstance(policy, TextPolicy):
-            lowered, drawn = policy.lower_bids(batch, config, counter, turns, worlds)
-        else:
-            assert isinstance(policy, SwarmPolicy)
-            lowered = self._resample(batch, policy, config, counter, turns, worlds)
+        lowered, drawn = policy.lower_bids(batch, turns, worlds, config.resamples, counter)
         keep = np.flatnonzero(lowered >= 0)
         counts["dropped"] = len(contested) - len(keep)
         turns, worlds, lowered = turns[keep], worlds[keep], lowered[keep]
@@ -156,7 +102,9 @@ class BranchPlayer:
                 for t, w in zip(turns, worlds, strict=True)
             ]
             game.reseed(rows, np.array(keys, np.uint64))
-        branch = rollout(game, policy, coordination, counter, part="branch", first_bids=bids)
+        branch = rollout(
+            game, policy, coordination, counter, part="branch", first_bids=bids, stop=stop
+        )
         counts["turns"] = branch.num_turns
         # Under independent noise a tie behind the winner can fall to a third agent; the runner-up
         # of the episode did not act then, and the branch says nothing.
@@ -178,7 +126,7 @@ class BranchPlayer:
         if config.pair_weighting == "difference":
             weights = np.abs(difference) / np.abs(difference).mean()
         return Pairs(
-            observations=_rows(batch, turns[use], worlds[use], winners[use]),
+            observations=batch.observations_at(turns[use], worlds[use], winners[use]),
             agents=winners[use],
             chosen=np.where(better, own, lowered[use]),
             rejected=np.where(better, lowered[use], own),
@@ -193,37 +141,6 @@ class BranchPlayer:
             else [],
         )
 
-    @torch.no_grad()
-    def _resample(
-        self,
-        batch: Batch,
-        policy: SwarmPolicy,
-        config: BidLearning,
-        counter: FlopCounter,
-        turns: NDArray[np.int64],
-        worlds: NDArray[np.int64],
-    ) -> NDArray[np.int64]:
-        """A bid level of the winner below the runner-up's, or -1, for each contested turn."""
-        lowered = np.full(len(turns), -1)
-        winners = batch.winners[turns, worlds]
-        limit = batch.bids[turns, worlds, batch.runners_up[turns, worlds]]
-        for agent in range(policy.num_agents):
-            mine = np.flatnonzero(winners == agent)
-            if not len(mine):
-                continue
-            rows = _rows(batch, turns[mine], worlds[mine], winners[mine])
-            logits = policy.bid_logits_one(agent, rows).numpy()
-            counter.add("branch_bid", policy.bid_flop * len(mine))
-            anything = np.ones(logits.shape, np.bool_)
-            keys = batch.keys[worlds[mine]]
-            for attempt in range(config.resamples):
-                levels = sample_rows(
-                    logits, anything, keys, turns[mine], STREAM_RESAMPLE, agent, attempt
-                )
-                found = (lowered[mine] < 0) & (levels < limit[mine])
-                lowered[mine[found]] = levels[found]
-        return lowered
-
 
 def score(
     batch: Batch, turns: NDArray[np.int64], worlds: NDArray[np.int64], discount: float
@@ -234,17 +151,6 @@ def score(
     weights = np.where(steps >= 0, discount ** np.maximum(steps, 0), 0.0)
     result: NDArray[np.float64] = (rewards * weights).sum(axis=0)
     return result
-
-
-def _rows(
-    batch: Batch,
-    turns: NDArray[np.int64],
-    worlds: NDArray[np.int64],
-    agents: NDArray[np.int64],
-) -> Tensor:
-    if batch.shared:
-        return torch.from_numpy(batch.observations[turns, worlds])
-    return torch.from_numpy(batch.observations[agents, turns, worlds])
 
 
 def _no_pairs(batch: Batch, counts: dict[str, int]) -> Pairs:

@@ -1,190 +1,132 @@
-"""The cold start: supervised learning on noisy demonstrations of the scripted expert.
+"""The cold start: supervised learning on demonstrations, before anything else.
 
-The demonstrator lets the expert bid and act for every role, but with a given probability the wrong
-role is eager, and with a given probability the winner acts at random. The swarm learns
-each role's action in the turns the role acted in, and every agent's bid. The monolithic policy
-learns from the *same* demonstrations: the recorded actions are replayed in its own view of the
-same worlds.
+The swarm learns each role's action in the turns the role acted in, and every agent's bid. The
+monolithic policy learns from the *same* demonstrations, replayed in its own view. Agents that
+answer in text learn from what they should have answered, or from a file of such answers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mpt_train.config import ColdStartConfig
+from mpt_train.agents import Agents
+from mpt_train.config import ColdStartConfig, TrainConfig
 from mpt_train.coordination.base import Coordination, central_rows
+from mpt_train.demonstrations import demonstrate, replay_solo, require_expert
 from mpt_train.errors import DivergedError
 from mpt_train.flops import BACKWARD, FlopCounter
-from mpt_train.policy import Policy, SwarmPolicy, masked_log_softmax
-from mpt_train.rollout import Batch, check_observations, pad_masks, stack_observations
-from mpt_train.seeds import demonstration_seeds
-from wrappers.errors import MissingCapabilityError
-from wrappers.rng import STREAM_EXPERT, uniform4
+from mpt_train.games import build_game
+from mpt_train.policies.base import Policy
+from mpt_train.policies.distributions import masked_log_softmax
+from mpt_train.policies.swarm import SwarmPolicy
+from mpt_train.policies.text import TextPolicy
+from mpt_train.records import Batch, Demonstrations
+from mpt_train.runs.interrupt import StopRequest
 from wrappers.vector import VectorGame
 
 
-@dataclass
-class Demonstrations:
-    """Demonstrated episodes as a `Batch`, and their mean return."""
-
-    batch: Batch
-    mean_return: float
-
-
-def require_expert(game: VectorGame) -> None:
-    """Say what to do where there is nobody to learn a cold start from.
-
-    Raises:
-        MissingCapabilityError: the task has no expert.
-    """
-    if not game.has_expert:
-        raise MissingCapabilityError(
-            f"{game.task_id} has no scripted expert; train with --cold-start.episodes 0, let "
-            "language models learn from a file (--language.demonstrations), or implement "
-            "expert_bid and expert_action in your task"
-        )
-
-
-def demonstrate(
-    game: VectorGame, config: ColdStartConfig, seed: int, policy_width: int, policy_actions: int
-) -> Demonstrations:
-    """Play noisy expert episodes in ``game``, whose worlds are reset for it.
+class ColdStart:
+    """The cold start of a run.
 
     Args:
-        game: a swarm's game; its number of worlds is the number of episodes.
-        config: the noise.
-        seed: training seed of the run.
-        policy_width, policy_actions: padding of observations and masks, as in `Batch`.
-
-    Raises:
-        MissingCapabilityError: the task has no expert.
+        config: the run.
+        agents: what learns.
     """
-    require_expert(game)
-    game.reset(demonstration_seeds(seed, game.num_envs))
-    return _play(game, config, None, policy_width, policy_actions)
 
+    def __init__(self, config: TrainConfig, agents: Agents) -> None:
+        self._config = config
+        self._agents = agents
+        self._file = bool(config.language.demonstrations)
+        own = agents.coordination.module is not None
+        # A strategy with parameters of its own learns from the expert's moves even where a file
+        # teaches the agents.
+        self._expert = config.cold_start.episodes > 0 and (own or not self._file)
+        self._networks = isinstance(agents.policy, SwarmPolicy) or own
 
-def replay_solo(
-    game: VectorGame,
-    demonstrations: Demonstrations,
-    swarm: VectorGame,
-    seed: int,
-    policy_width: int,
-    policy_actions: int,
-) -> Demonstrations:
-    """The same demonstrations seen by one agent that owns all roles' actions.
+    def prepare(self, game: VectorGame) -> None:
+        """Read the file, or find out that nobody demonstrates: before any work is done.
 
-    Args:
-        game: the one-agent game, with as many worlds as there are demonstrations.
-        demonstrations: what to replay.
-        swarm: the game they were recorded in.
-        seed: training seed of the run.
-        policy_width, policy_actions: padding, as in `Batch`.
-    """
-    roles = list(dict.fromkeys(swarm.roles))
-    counts = [swarm.action_counts[swarm.roles.index(role)] for role in roles]
-    offsets = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    role_of_agent = np.array([roles.index(role) for role in swarm.roles])
-    source = demonstrations.batch
-    actions = np.where(
-        source.winners >= 0,
-        source.actions + offsets[role_of_agent[source.winners]],
-        -1,
-    )
-    game.reset(demonstration_seeds(seed, game.num_envs))
-    return _play(game, None, actions, policy_width, policy_actions)
+        Args:
+            game: of the run.
 
+        Raises:
+            DemonstrationError: the file cannot be used.
+            MissingCapabilityError: the task has no expert.
+        """
+        if self._file:
+            assert isinstance(self._agents.policy, TextPolicy)
+            self._agents.policy.read_demonstrations(game)
+        if self._expert:
+            require_expert(game)
 
-def _play(
-    game: VectorGame,
-    config: ColdStartConfig | None,
-    script: NDArray[np.int64] | None,
-    width: int,
-    num_actions: int,
-) -> Demonstrations:
-    n, a, top = game.num_envs, game.num_agents, len(game.bid_levels) - 1
-    shared = game.shared_observation
-    batch = Batch.empty(game, game.max_turns, width, num_actions, game.keys.copy())
-    batch.present[:] = True
-    step = 0
-    while game.active.any():
-        rows = np.flatnonzero(game.active)
-        observations = stack_observations(game.observe(), shared, width)
-        masks = pad_masks(game.action_masks(), num_actions)
-        if script is None:
-            assert config is not None
-            wanted, expert_actions = game.expert()
-            bids = _demonstrated_bids(game, wanted >= 0.5, rows, step, config.bid_noise)
-        else:
-            bids = np.full((n, a), top)
-        bids[~game.present()] = 0
-        auction = game.auction(bids)
-        actions = np.zeros(n, np.int64)
-        for row in rows:
-            winner = auction.winners[row]
-            if winner < 0:
-                continue
-            if script is not None:
-                actions[row] = script[step, row]
-            else:
-                assert config is not None
-                actions[row] = expert_actions[row, winner]
-                if uniform4(game.keys[row], step, STREAM_EXPERT, 1) < config.action_noise:
-                    legal = np.flatnonzero(masks[winner][row])
-                    draw = uniform4(game.keys[row], step, STREAM_EXPERT, 2)
-                    actions[row] = legal[int(draw * len(legal))]
-        result = game.act(actions)
-        if shared:
-            batch.observations[step] = observations
-        else:
-            batch.observations[:, step] = observations
-        for agent in range(a):
-            mine = auction.winners == agent
-            batch.masks[step, mine] = masks[agent][mine]
-        batch.active[step, rows] = True
-        batch.bids[step] = bids
-        batch.winners[step] = auction.winners
-        batch.runners_up[step] = auction.runners_up
-        batch.actions[step, rows] = np.where(auction.winners[rows] >= 0, actions[rows], -1)
-        batch.rewards[step] = result.rewards
-        step += 1
-    batch.metrics = game.metrics()
-    batch.metric_names = game.metric_names
-    check_observations(batch, game)
-    return Demonstrations(batch, float(batch.returns.mean()))
+    def run(
+        self,
+        counter: FlopCounter,
+        stop: StopRequest | None = None,
+        announce: Callable[[int], None] | None = None,
+    ) -> dict[str, Any]:
+        """Learn; returns numbers for the log.
 
+        Args:
+            counter: operations.
+            stop: polled between turns of demonstrations and between mini-batches.
+            announce: is told about how many operations the supervised steps will take, before the
+                first of them.
 
-def _demonstrated_bids(
-    game: VectorGame,
-    eager: NDArray[np.bool_],
-    rows: NDArray[np.int64],
-    step: int,
-    noise: float,
-) -> NDArray[np.int64]:
-    """Bid levels ``(N, A)``: eager agents bid in the upper half of the levels, others in the lower.
+        Raises:
+            StopRequested: a stop was requested; the agents are half taught.
+            DivergedError: a loss is not finite.
+        """
+        config, policy = self._config, self._agents.policy
+        record: dict[str, Any] = {}
+        reads = isinstance(policy, TextPolicy) and (self._file or self._expert)
+        demonstrations = self._watch(stop) if self._expert else None
+        flop = 0
+        if reads:
+            assert isinstance(policy, TextPolicy)
+            flop += policy.fit_flop(config.cold_start)
+        if demonstrations is not None and self._networks:
+            flop += fit_flop(demonstrations, policy, self._agents.coordination, config.cold_start)
+        if announce is not None:
+            announce(flop)
+        if reads:
+            assert isinstance(policy, TextPolicy)
+            record |= policy.fit(config.cold_start, config.seed, counter, stop)
+        if demonstrations is not None:
+            if self._networks:
+                record |= fit(
+                    demonstrations,
+                    policy,
+                    self._agents.coordination,
+                    config.cold_start,
+                    config.seed,
+                    counter,
+                    stop,
+                )
+            record["demonstration_return"] = demonstrations.mean_return
+        return record
 
-    Where in its half an agent bids is random, so that all levels are demonstrated and bids stay
-    comparable. With probability ``noise`` the wrong agents are eager: the roles are rotated.
-    """
-    top, agents = len(game.bid_levels) - 1, game.num_agents
-    half = top // 2
-    bids = np.zeros(eager.shape, np.int64)
-    for row in rows:
-        key = game.keys[row]
-        shift = 0
-        if uniform4(key, step, STREAM_EXPERT, 0) < noise:
-            shift = int(uniform4(key, step, STREAM_EXPERT, 3) * agents)
-        for agent in range(agents):
-            draw = uniform4(key, step, STREAM_EXPERT, 4 + agent)
-            if eager[row, (agent + shift) % agents]:
-                bids[row, agent] = half + 1 + int(draw * (top - half))
-            else:
-                bids[row, agent] = 1 + int(draw * half) if half else 0
-    return bids
+    def _watch(self, stop: StopRequest | None) -> Demonstrations:
+        """Let the scripted expert demonstrate."""
+        config, policy = self._config, self._agents.policy
+        seed, episodes = config.seed, config.cold_start.episodes
+        game = build_game(config, episodes, solo=False)
+        solo = config.coordination == "solo"
+        width = max(game.observation_sizes) if solo else policy.observation_size
+        actions = max(game.action_counts) if solo else policy.num_actions
+        found = demonstrate(game, config.cold_start, seed, width, actions, stop)
+        if solo:
+            swarm, game = game, build_game(config, episodes)
+            width, actions = policy.observation_size, policy.num_actions
+            found = replay_solo(game, found, swarm, seed, width, actions, stop)
+        if isinstance(policy, TextPolicy) and not self._file:
+            policy.watch(found, game, seed, stop)
+        return found
 
 
 def fit(
@@ -194,6 +136,7 @@ def fit(
     config: ColdStartConfig,
     seed: int,
     counter: FlopCounter,
+    stop: StopRequest | None = None,
 ) -> dict[str, float]:
     """Supervised epochs over the demonstrations; returns the losses of the last one.
 
@@ -214,6 +157,8 @@ def fit(
         sums = {"action": 0.0, "bid": 0.0}
         starts = range(0, len(order), config.batch_size)
         for start in starts:
+            if stop is not None:
+                stop.check()
             pick = order[start : start + config.batch_size]
             where = np.zeros(batch.active.shape, np.bool_)
             where[turns[pick], worlds[pick]] = True
@@ -233,6 +178,25 @@ def fit(
             sums = {"coordination": sums["bid"]}
         losses = {f"cold_start_{k}_loss": v / max(len(starts), 1) for k, v in sums.items()}
     return losses
+
+
+def fit_flop(
+    demonstrations: Demonstrations,
+    policy: Policy,
+    coordination: Coordination,
+    config: ColdStartConfig,
+) -> int:
+    """How many operations `fit` will take: those of one turn, for all turns of all epochs."""
+    batch = demonstrations.batch
+    turns = np.argwhere(batch.acted)
+    if not len(turns):
+        return 0
+    where = np.zeros(batch.active.shape, np.bool_)
+    where[tuple(turns[0])] = True
+    counter = FlopCounter()
+    with torch.no_grad():
+        _losses(batch, where, policy, coordination, counter)
+    return counter.total * len(turns) * config.epochs
 
 
 def _losses(

@@ -174,6 +174,9 @@ class TrainConfig:
     or ``module:name``, a strategy that a module of your own registers when it is imported."""
     priority: tuple[str, ...] = ()
     """Roles, most important first, for "priority"; empty: the order of the roles reversed."""
+    learner: str = "reinforce"
+    """How agents learn: "reinforce" (see ``action``, ``bids`` and ``optimizer``); or
+    ``module:name``, a learner that a module of your own registers when it is imported."""
     action_steps: int = 4
     """Action steps before each bid step; 0: every step learns both."""
     policy: Literal["networks", "language"] = "networks"

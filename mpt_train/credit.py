@@ -10,10 +10,13 @@ All arrays are ``(T, N)``: turn by world; ``active`` marks turns that were playe
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mpt_train.config import ActionLearning
+from mpt_train.records import Batch
 from wrappers.compiled import kernel
 
 
@@ -87,6 +90,28 @@ def actor_credit(
     if config.credit == "value":
         return values
     return (1.0 - winning_bids) * values
+
+
+Credit = Callable[[Batch], NDArray[np.float64]]
+"""From episodes to the credit of the actor of each turn, ``(T, N)``."""
+
+
+def build_credit(config: ActionLearning) -> Credit:
+    """The credit that a configuration names."""
+    return lambda batch: actor_credit(
+        config, batch.rewards, batch.winning_bids, batch.winners, batch.active
+    )
+
+
+def credit_by_role(batch: Batch, credit: NDArray[np.float64]) -> dict[str, float]:
+    """Mean and standard deviation of the credit of each role's actors, for the log."""
+    statistics = {}
+    for role in dict.fromkeys(batch.roles):
+        mine = batch.acted & (np.array(batch.roles) == role)[batch.winners]
+        if mine.any():
+            statistics[f"credit_mean/{role}"] = float(credit[mine].mean())
+            statistics[f"credit_std/{role}"] = float(credit[mine].std())
+    return statistics
 
 
 def subtract_turn_mean(

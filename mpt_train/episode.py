@@ -138,7 +138,8 @@ def coordinated_bids(game: VectorGame, config: TrainConfig, name: str) -> Bidder
 
     from mpt_train.agents import build_agents
     from mpt_train.flops import FlopCounter
-    from mpt_train.rollout import TurnContext, pad_masks, stack_observations
+    from mpt_train.policies.base import TurnContext
+    from mpt_train.rollout import pad_masks, stack_observations
 
     agents = build_agents(dataclasses.replace(config, coordination=name), game)
     strategy, policy = agents.coordination, agents.policy

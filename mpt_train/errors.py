@@ -24,7 +24,7 @@ class LogError(MarketError, OSError):
 
 
 class TrainingInterrupted(KeyboardInterrupt):
-    """Training stopped on request, after a whole step and with a checkpoint.
+    """Training stopped on request, with a checkpoint of the steps that are done.
 
     It is a `KeyboardInterrupt`, so that a program that runs several trainings ends as a user who
     pressed Ctrl-C expects.
@@ -33,14 +33,21 @@ class TrainingInterrupted(KeyboardInterrupt):
         folder: the run folder, or None if the run has none (then nothing was kept).
         step: the number of training steps that are done.
         signal_number: the signal that asked for it: 2 is Ctrl-C, 15 is `kill`.
+        saved: whether there is a checkpoint; there is none before the end of the cold start, which
+            a resumed run begins again.
     """
 
-    def __init__(self, folder: Path | None, step: int, signal_number: int = 2) -> None:
+    def __init__(
+        self, folder: Path | None, step: int, signal_number: int = 2, saved: bool = True
+    ) -> None:
         self.folder = folder
         self.step = step
         self.signal_number = signal_number
-        kept = "nothing was kept" if folder is None else f"the checkpoint is in {folder}"
-        super().__init__(f"training stopped after step {step}; {kept}")
+        self.saved = saved
+        when = f"after step {step}" if saved else "in the cold start"
+        keeps = saved and folder is not None
+        kept = f"the checkpoint is in {folder}" if keeps else "nothing was kept"
+        super().__init__(f"training stopped {when}; {kept}")
 
 
 class UsageError(MarketError, ValueError):

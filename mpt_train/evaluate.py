@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 
 from mpt_train import coordination as strategies
 from mpt_train.agents import Agents, build_agents
-from mpt_train.checkpoint import load_checkpoint
 from mpt_train.config import TrainConfig, value_problems
 from mpt_train.coordination.base import Coordination
 from mpt_train.flops import FlopCounter
 from mpt_train.games import build_game
-from mpt_train.policy import Policy
-from mpt_train.rollout import Batch, participation, rollout
-from mpt_train.run_folder import RunFolder
+from mpt_train.policies.base import Policy
+from mpt_train.records import Batch
+from mpt_train.rollout import participation, rollout
+from mpt_train.runs.checkpoint import load_checkpoint
+from mpt_train.runs.folder import RunFolder
+from mpt_train.runs.interrupt import StopRequest
 from mpt_train.seeds import evaluation_seeds, validation_seeds
+from wrappers.task import Coverage
 from wrappers.vector import VectorGame
 
 BINS = 12
@@ -37,6 +40,8 @@ class Evaluation:
         participation: share of each role among the acting agents, in 12 parts of the turn budget.
         flop_per_turn: forward cost of one turn, bids and all.
         coordination: name of the strategy.
+        coverage: of a task over a data set, how much of it is played; None: nothing is known to be
+            left out.
     """
 
     returns: NDArray[np.float64]
@@ -44,6 +49,7 @@ class Evaluation:
     participation: dict[str, list[float]]
     flop_per_turn: float
     coordination: str
+    coverage: Coverage | None = None
 
     @property
     def return_mean(self) -> float:
@@ -57,7 +63,7 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as kept in run folders."""
-        return {
+        plain = {
             "return_mean": self.return_mean,
             "success": self.success,
             "turns_mean": self.metrics.get("turns", float("nan")),
@@ -69,6 +75,7 @@ class Evaluation:
             "repeats": self.returns.shape[0],
             "coordination": self.coordination,
         }
+        return plain if self.coverage is None else plain | {"coverage": self.coverage._asdict()}
 
 
 def evaluate(
@@ -77,11 +84,12 @@ def evaluate(
     coordination: Coordination,
     repeats: int,
     split: Literal["evaluation", "validation"] = "evaluation",
+    stop: StopRequest | None = None,
 ) -> Evaluation:
     """Play the held-out worlds, one per row of ``game``, ``repeats`` times.
 
     ``split`` says which held-out worlds (see `EvalConfig`). Policies and bids are sampled, as
-    in training. A repeat changes their noise, not the worlds.
+    in training. A repeat changes their noise, not the worlds. ``stop`` is polled between turns.
     """
     counter = FlopCounter()
     block = validation_seeds if split == "validation" else evaluation_seeds
@@ -90,7 +98,7 @@ def evaluate(
     answers: list[dict[str, float]] = []
     for repeat in range(repeats):
         game.reset(seeds)
-        batches.append(rollout(game, policy, coordination, counter, salt=repeat + 1))
+        batches.append(rollout(game, policy, coordination, counter, salt=repeat + 1, stop=stop))
         answers.append(_take_answers(batches[-1]))
     names = batches[0].metric_names
     means = np.concatenate([batch.metrics for batch in batches]).mean(axis=0)
@@ -104,6 +112,7 @@ def evaluate(
         },
         flop_per_turn=counter.total / max(sum(batch.num_turns for batch in batches), 1),
         coordination=coordination.name,
+        coverage=game.coverage,
     )
 
 

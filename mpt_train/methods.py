@@ -1,4 +1,8 @@
-"""Methods: named configurations of the one training loop."""
+"""Methods: named configurations of the one training loop.
+
+A method is a coordination (``coordination``: who acts), a credit (``action.credit``: what of the
+reward an actor gets) and a learner (``learner``: how parameters change).
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wrappers.compiled import kernel
 from wrappers.errors import MissingCapabilityError
-from wrappers.task import Fidelity, Snapshot
+from wrappers.task import Coverage, Fidelity, Snapshot
 
 
 def check_rows(count: int, **arrays: NDArray[Any]) -> None:
@@ -60,7 +60,7 @@ class BatchTask(abc.ABC):
     """N worlds of one task. Every array argument and result has a row per world.
 
     Attributes:
-        task_id, snapshot_fidelity, default_max_turns: as in `TurnTask`.
+        task_id, snapshot_fidelity, default_max_turns, coverage: as in `TurnTask`.
         num_envs: N.
         roles: the roles, one agent each; index in this tuple is the ``role`` of the methods.
         observation_sizes: length of the observation of each role.
@@ -81,6 +81,7 @@ class BatchTask(abc.ABC):
     action_names: tuple[tuple[str, ...], ...]
     shared_observation: bool = False
     metric_names: tuple[str, ...] = ()
+    coverage: Coverage | None = None
 
     @abc.abstractmethod
     def reset(

@@ -176,6 +176,7 @@ class OneAgentBatch(BatchTask):
         self.roles = ("solo",)
         self.shared_observation = True
         self.metric_names = batch.metric_names
+        self.coverage = batch.coverage
         sizes, counts = batch.observation_sizes, batch.action_counts
         self.observation_sizes = (sizes[0] if batch.shared_observation else sum(sizes),)
         self.action_counts = (sum(counts),)

@@ -261,6 +261,7 @@ class RecordTask(TurnTask):
         self.observation_low = batch.observation_low
         self.observation_high = batch.observation_high
         self.shared_observation = batch.shared_observation
+        self.coverage = batch.coverage
         self.feature_names = batch.feature_names
         if not self.views:
             self.render_modes = ()

@@ -37,6 +37,18 @@ class TurnResult(NamedTuple):
     info: dict[str, Any]
 
 
+class Coverage(NamedTuple):
+    """How much of a data set a task plays.
+
+    Attributes:
+        used: its episodes that can come up.
+        total: all that it was asked for, with those that cannot be played.
+    """
+
+    used: int
+    total: int
+
+
 class ParseError(NamedTuple):
     """Why a text could not be read as an action. A value, not an exception.
 
@@ -172,6 +184,8 @@ class TurnTask(abc.ABC):
         render_modes: the modes that `render` accepts.
         observation_low, observation_high: bounds of every entry of every observation.
         shared_observation: whether all agents always observe the same vector.
+        coverage: of a task over a data set, how much of it is played; results tell it. None: there
+            is no data set, or nothing is known to be left out.
     """
 
     task_id: str
@@ -184,6 +198,7 @@ class TurnTask(abc.ABC):
     observation_low: float = -float("inf")
     observation_high: float = float("inf")
     shared_observation: bool = False
+    coverage: Coverage | None = None
 
     # -- spaces ------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ class TaskWrapper(TurnTask):
         self.observation_low = task.observation_low
         self.observation_high = task.observation_high
         self.shared_observation = task.shared_observation
+        self.coverage = task.coverage
 
     def reset(self, seed: int, episode: int = 0, options: Mapping[str, Any] | None = None) -> None:
         self.base.reset(seed, episode, options)

@@ -29,7 +29,7 @@ from wrappers.errors import (
     SnapshotError,
 )
 from wrappers.game_snapshot import GameSnapshot, GameState, check_game
-from wrappers.task import Fidelity
+from wrappers.task import Coverage, Fidelity
 
 GAME_METRICS = ("return", "turns", "illegal", "skipped")
 
@@ -57,7 +57,7 @@ class VectorGame(abc.ABC):
     """N bid-then-act games of one task in step (see the top of this file).
 
     Attributes:
-        task_id, snapshot_fidelity: as in `TurnTask`.
+        task_id, snapshot_fidelity, coverage: as in `TurnTask`.
         num_envs: N.
         possible_agents: names; the A agents are addressed by their index here.
         roles: role name of each agent.
@@ -88,6 +88,7 @@ class VectorGame(abc.ABC):
     shared_observation: bool
     has_expert: bool
     metric_names: tuple[str, ...]
+    coverage: Coverage | None
     active: NDArray[np.bool_]
     turn: NDArray[np.int64]
     keys: NDArray[np.uint64]

@@ -30,6 +30,7 @@ class LockstepVectorGame(VectorGame):
         self.num_envs = num_envs
         self.task_id = env.task.task_id
         self.snapshot_fidelity = env.task.snapshot_fidelity
+        self.coverage = env.task.coverage
         self.possible_agents = tuple(env.possible_agents)
         self.roles = agent_roles(self.possible_agents)
         self.bid_levels = np.array(env.bid_levels)

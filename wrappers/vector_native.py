@@ -38,6 +38,7 @@ class NativeVectorGame(VectorGame):
         self.copies = copies
         self.task_id = batch.task_id
         self.snapshot_fidelity = batch.snapshot_fidelity
+        self.coverage = batch.coverage
         self.num_envs = batch.num_envs
         self.roles = tuple(role for role in batch.roles for _ in range(copies))
         self.possible_agents = tuple(f"{r}_{i}" for r in batch.roles for i in range(copies))

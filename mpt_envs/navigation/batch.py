@@ -122,6 +122,7 @@ class NavigationBatch(BatchTask):
             raise ValueError(f"num_envs must be at least 1, got {num_envs}")
         self.worlds = worlds
         self.task_id = task_id(worlds.source)
+        self.coverage = getattr(worlds.source, "coverage", None)
         self.num_envs = num_envs
         self.records = new_records(num_envs)
         self._ints = self.records.view(np.int32)

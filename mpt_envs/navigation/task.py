@@ -47,6 +47,7 @@ class NavigationTask(TurnTask):
     def __init__(self, worlds: Worlds) -> None:
         self.worlds = worlds
         self.task_id = task_id(worlds.source)
+        self.coverage = getattr(worlds.source, "coverage", None)
         self._role = {name: role for role, name in enumerate(self.possible_agents)}
         self._records = new_records(1)
         self._ints = self._records.view(np.int32)

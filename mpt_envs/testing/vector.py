@@ -51,6 +51,7 @@ class VectorContractTests:
             "action_counts",
             "action_names",
             "has_expert",
+            "coverage",
         ):
             _same(f"the attribute {name}", getattr(native, name), getattr(lockstep, name))
         _same("metric_names", sorted(native.metric_names), sorted(lockstep.metric_names))

@@ -122,9 +122,8 @@ def _is_usage(error: MarketError) -> bool:
 
 
 def _interrupted(stopped: TrainingInterrupted) -> str:
+    when = f"after step {stopped.step}" if stopped.saved else "in the cold start"
     if stopped.folder is None:
-        return f"Stopped after step {stopped.step}."
-    return (
-        f"Stopped after step {stopped.step}; the checkpoint is complete. Continue with\n"
-        f"  {resume_command(stopped.folder)}"
-    )
+        return f"Stopped {when}."
+    kept = "the checkpoint is complete. Continue" if stopped.saved else "it has to begin again,"
+    return f"Stopped {when}; {kept} with\n  {resume_command(stopped.folder)}"

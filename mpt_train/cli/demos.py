@@ -107,7 +107,7 @@ def collect(config: TrainConfig, *, solo: bool) -> Iterator[Example]:
         config: task, noise and form of the answers.
         solo: for one agent with all roles' actions.
     """
-    from mpt_train.cold_start import demonstrate, replay_solo
+    from mpt_train.demonstrations import demonstrate, replay_solo
     from mpt_train.games import build_game
     from mpt_train.language.demos import replay
     from mpt_train.language.game import TextVectorGame

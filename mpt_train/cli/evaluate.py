@@ -79,7 +79,7 @@ def main(arguments: Sequence[str], prog: str = "mpt eval") -> int:
         )
     from mpt_train.config import TrainConfig
     from mpt_train.evaluate import evaluate_run, evaluate_server, in_backend
-    from mpt_train.run_folder import RunFolder
+    from mpt_train.runs.folder import RunFolder
 
     if parsed.engine is not None and not parsed.run.is_dir():
         from mpt_envs import spec
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str], prog: str = "mpt eval") -> int:
 
 def _show(parsed: Arguments, config: TrainConfig, evaluation: Evaluation) -> int:
     """Print an evaluation."""
-    from mpt_train.plain import to_plain
+    from mpt_train.runs.plain import to_plain
 
     if parsed.as_json:
         json.dump(to_plain(evaluation.to_json()), sys.stdout, indent=1)
@@ -134,6 +134,7 @@ def report(config: TrainConfig, evaluation: Evaluation, checkpoint: str) -> str:
         "checkpoint": checkpoint,
         "coordination": evaluation.coordination,
         "worlds": f"{worlds} held out, {repeats} times each",
+        **_coverage(evaluation),
         "return": f"{number(evaluation.return_mean)}  (95 % over worlds: {low} to {high})",
     }
     rows |= {name: number(value) for name, value in evaluation.metrics.items() if name != "return"}
@@ -145,6 +146,15 @@ def report(config: TrainConfig, evaluation: Evaluation, checkpoint: str) -> str:
         for role, values in evaluation.participation.items()
     }
     return f"{table(rows, '')}\n\nwho acts, from the first turn to the last:\n{table(shares)}"
+
+
+def _coverage(evaluation: Evaluation) -> dict[str, str]:
+    """How much of its data set a task plays, if it has one."""
+    if evaluation.coverage is None:
+        return {}
+    used, total = evaluation.coverage
+    left = f"; {total - used} cannot be played and are left out" if used < total else ""
+    return {"data set": f"{used} of {total} episodes{left}"}
 
 
 def _percent(shares: NDArray[np.float64]) -> float:

@@ -101,7 +101,7 @@ def _record(parsed: Arguments) -> tuple[TrainConfig, int, list[Move]]:
             f"--policy run needs a run folder, and there is no folder {parsed.target!r}"
         )
     if is_run:
-        from mpt_train.run_folder import RunFolder
+        from mpt_train.runs.folder import RunFolder
         from mpt_train.seeds import evaluation_seeds
 
         config = RunFolder.existing(folder).read_config()

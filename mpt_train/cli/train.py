@@ -34,7 +34,7 @@ DESCRIPTION = description(
       mpt train --resume --folder runs/sixteen      after Ctrl-C, a crash or kill -9
 
     The run folder gets the configuration, the log (metrics.jsonl, and tb/ for
-    `tensorboard --logdir`), checkpoints and a summary. Ctrl-C finishes the step and saves.
+    `tensorboard --logdir`), checkpoints and a summary. Ctrl-C stops it with a checkpoint.
     """
 )
 
@@ -84,7 +84,7 @@ def parse(arguments: Sequence[str], prog: str = "mpt train") -> Arguments:
     method = _value_of("--method", given) or DEFAULT_METHOD
     parsed = _cli(method_config(method), given, prog)
     if parsed.resume:
-        from mpt_train.run_folder import RunFolder
+        from mpt_train.runs.folder import RunFolder
 
         run = RunFolder(parsed.folder or default_folder(parsed.config))
         if run.config.exists():
@@ -125,10 +125,10 @@ def _value_of(flag: str, arguments: Sequence[str]) -> str | None:
 def _train(parsed: Arguments, config: TrainConfig, folder: Path) -> int:
     import torch
 
-    from mpt_train.checkpoint import has_checkpoint
-    from mpt_train.interrupt import graceful_interrupt
     from mpt_train.loop import Trainer
-    from mpt_train.run_folder import RunFolder
+    from mpt_train.runs.checkpoint import has_checkpoint
+    from mpt_train.runs.folder import RunFolder
+    from mpt_train.runs.interrupt import graceful_interrupt
 
     run = RunFolder(folder)
     with usage_errors():
@@ -139,7 +139,12 @@ def _train(parsed: Arguments, config: TrainConfig, folder: Path) -> int:
         try:
             with usage_errors():
                 trainer = Trainer(
-                    config, folder, resume=parsed.resume, overwrite=parsed.overwrite, stop=stop
+                    config,
+                    folder,
+                    resume=parsed.resume,
+                    overwrite=parsed.overwrite,
+                    stop=stop,
+                    announce=lambda flop: _warn_of(flop, config),
                 )
             if parsed.resume:
                 step = trainer.progress.step
@@ -168,12 +173,25 @@ def _train(parsed: Arguments, config: TrainConfig, folder: Path) -> int:
         )
     )
     if not summary.steps:
-        # What a file teaches has no episodes; it costs as much as it has epochs.
-        less = "epochs" if trainer.config.language.demonstrations else "episodes"
         say(
             f"\nwarning: the cold start alone took {number(summary.flop / 1e9)} of "
-            f"{number(trainer.config.budget_gflop)} GFLOP; nothing was trained: raise "
-            f"--budget-gflop or lower --cold-start.{less}"
+            f"{number(config.budget_gflop)} GFLOP; nothing was trained: {_advice(config)}"
         )
     say(f"\nmpt eval {folder}   evaluates it\nmpt play {folder}   shows an episode")
     return 0
+
+
+def _warn_of(flop: int, config: TrainConfig) -> None:
+    """Say it before a cold start that leaves nothing of the budget."""
+    if flop >= config.budget_gflop * 1e9:
+        say(
+            f"warning: the cold start will take about {number(flop / 1e9)} GFLOP of a budget of "
+            f"{number(config.budget_gflop)}, and nothing will be trained after it: Ctrl-C now, and "
+            f"{_advice(config)}"
+        )
+
+
+def _advice(config: TrainConfig) -> str:
+    # What a file teaches has no episodes; it costs as much as it has epochs.
+    less = "epochs" if config.language.demonstrations else "episodes"
+    return f"raise --budget-gflop or lower --cold-start.{less}"

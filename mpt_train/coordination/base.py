@@ -10,8 +10,6 @@ To bring your own: subclass `Coordination`, implement `bids`, and `register` it 
 from __future__ import annotations
 
 import abc
-import difflib
-from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -20,9 +18,10 @@ from torch import Tensor, nn
 
 from mpt_train.config import TrainConfig
 from mpt_train.flops import FlopCounter
-from mpt_train.policy import Policy
-from mpt_train.rollout import Batch, TurnContext
-from wrappers.user_module import import_user_module
+from mpt_train.policies.base import Policy, TurnContext
+from mpt_train.policies.surrogate import surrogate
+from mpt_train.records import Batch, take
+from mpt_train.registry import Registry
 
 
 class Coordination(abc.ABC):
@@ -72,6 +71,52 @@ class Coordination(abc.ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} learns nothing")
 
+    def choice_loss(
+        self,
+        policy: Policy,
+        batch: Batch,
+        advantage: NDArray[np.float64],
+        entropy_weight: float,
+        counter: FlopCounter,
+        clip: float | None = None,
+    ) -> tuple[Tensor | None, dict[str, float]]:
+        """REINFORCE on who acts, with the team's advantage of the turn.
+
+        What is learned is up to the strategy: the agents' bids in the market, a router's network,
+        the judges of Graph-of-Agents.
+
+        Args:
+            policy: the agents.
+            batch: recorded episodes.
+            advantage: ``(T, N)`` team advantage of each turn.
+            entropy_weight: of an entropy bonus.
+            counter: operations of the update.
+            clip: see `surrogate`.
+
+        Returns:
+            The loss, None if the strategy learns nothing; and the entropy of its choices.
+
+        Raises:
+            ValueError: the strategy does not record what it draws from, and ``clip`` needs it.
+        """
+        where = self.chosen(batch)
+        logits = self.choice_logits(policy, batch, where, counter)
+        if logits is None:
+            return None, {}
+        log_prob, entropy = self.choice_log_prob(logits, batch, where)
+        old = None
+        if clip is not None:
+            if batch.choice_logits is None:
+                raise ValueError(
+                    f"the strategy {self.name!r} does not record what it draws from: leave it in "
+                    "context.choice_logits, or use --optimizer.minibatches 1"
+                )
+            old, _ = self.choice_log_prob(take(batch.choice_logits, where), batch, where)
+        loss = surrogate(log_prob, take(advantage, where).float(), old, clip)
+        if entropy_weight:
+            loss = loss - entropy_weight * entropy
+        return loss, {"bid_entropy": float(entropy.detach())}
+
     def cold_start_loss(
         self, policy_rows: Tensor, winners: Tensor, counter: FlopCounter
     ) -> Tensor | None:
@@ -109,9 +154,6 @@ def one_hot_bids(winners: NDArray[np.int64], num_agents: int, num_levels: int) -
     return bids
 
 
-Builder = Callable[[TrainConfig, "Shape"], Coordination]
-
-
 class Shape:
     """Sizes that a strategy needs to build its networks.
 
@@ -136,38 +178,5 @@ class Shape:
         self.roles = roles
 
 
-_BUILDERS: dict[str, Builder] = {}
-
-
-def register(name: str, builder: Builder) -> None:
-    """Make a strategy known under ``name`` (for `TrainConfig.coordination` and `mpt eval`)."""
-    if name in _BUILDERS:
-        raise ValueError(f"a coordination strategy named {name!r} is registered already")
-    _BUILDERS[name] = builder
-
-
-def names() -> tuple[str, ...]:
-    """Names of all registered strategies."""
-    return tuple(_BUILDERS)
-
-
-def build(name: str, config: TrainConfig, shape: Shape) -> Coordination:
-    """Build a registered strategy.
-
-    Args:
-        name: of the strategy; or ``module:name``, which imports the module first, so that a module
-            of your own can register its strategies.
-        config, shape: what the builder is given.
-
-    Raises:
-        ValueError: unknown name, or no such module.
-    """
-    if ":" in name:
-        module, _, name = name.partition(":")
-        import_user_module(module, f"the coordination {name!r}", ValueError)
-    if name not in _BUILDERS:
-        close = difflib.get_close_matches(name, _BUILDERS, n=2)
-        hint = f"did you mean {' or '.join(close)}? " if close else ""
-        known = ", ".join(sorted(_BUILDERS))
-        raise ValueError(f"unknown coordination {name!r}; {hint}known: {known}")
-    return _BUILDERS[name](config, shape)
+_REGISTRY: Registry[[TrainConfig, Shape], Coordination] = Registry("coordination")
+register, names, build = _REGISTRY.register, _REGISTRY.names, _REGISTRY.build

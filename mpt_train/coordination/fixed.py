@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mpt_train.config import TrainConfig
 from mpt_train.coordination.base import Coordination, Shape, one_hot_bids, register
-from mpt_train.rollout import TurnContext
+from mpt_train.policies.base import TurnContext
 from wrappers.rng import STREAM_COORDINATION, hash_rows
 
 

@@ -38,9 +38,11 @@ from mpt_train import flops
 from mpt_train.config import TrainConfig
 from mpt_train.coordination.base import Coordination, Shape, one_hot_bids, register
 from mpt_train.flops import FlopCounter
-from mpt_train.networks import StackedLinear, StackedMLP
-from mpt_train.policy import NEGATIVE, Policy, masked_log_softmax, sample_rows
-from mpt_train.rollout import Batch, TurnContext, take
+from mpt_train.policies.base import Policy, TurnContext
+from mpt_train.policies.distributions import NEGATIVE, masked_log_softmax, sample_rows
+from mpt_train.policies.networks import StackedLinear, StackedMLP
+from mpt_train.policies.swarm import networks_of
+from mpt_train.records import Batch, take
 from wrappers.rng import STREAM_COORDINATION, STREAM_POLICY_ACTION, hash_rows
 
 TOP_K = 3
@@ -82,7 +84,7 @@ class GraphOfAgents(Coordination):
 
     def bids(self, context: TurnContext) -> NDArray[np.int64]:
         """The highest bid for the agent that the graph selects; leaves the messages behind."""
-        policy = context.networks
+        policy = networks_of(context.policy)
         n, a = context.present.shape
         nodes = self._nodes(context.present, context.keys, context.turns)
         features = policy.actor.features(context.observations)

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mpt_train.coordination.base import Coordination, register
+from mpt_train.coordination.outcome import outcome_log_prob
 from mpt_train.flops import BACKWARD, FlopCounter
-from mpt_train.outcome import outcome_log_prob
-from mpt_train.policy import Policy, SwarmPolicy, sample_all
-from mpt_train.rollout import Batch, TurnContext, take
-from mpt_train.text_policy import TextPolicy
-from wrappers.rng import STREAM_POLICY_BID
+from mpt_train.policies.base import Policy, TurnContext
+from mpt_train.policies.swarm import networks_of
+from mpt_train.policies.text import TextPolicy
+from mpt_train.records import Batch, take
 
 
 class LearnedBids(Coordination):
@@ -36,16 +36,7 @@ class LearnedBids(Coordination):
             raise ValueError(
                 "this policy was trained without bids; choose another coordination than 'learned'"
             )
-        if isinstance(context.policy, TextPolicy):
-            return context.policy.bids(context)
-        policy = context.networks
-        logits, context.features = policy.bid_logits(context.observations)
-        levels = sample_all(logits.numpy(), context.keys, context.turns, STREAM_POLICY_BID)
-        levels[~context.present] = 0
-        context.choice_logits = logits.permute(1, 0, 2)
-        cost = policy.bid_flop * int(context.present.sum())
-        context.counter.add(context.part + "_bid", cost)
-        return levels
+        return context.policy.bids(context)
 
     def chosen(self, batch: Batch) -> NDArray[np.bool_]:
         """Every turn: a skipped one is an outcome of the bids, too."""
@@ -55,10 +46,10 @@ class LearnedBids(Coordination):
         self, policy: Policy, batch: Batch, where: NDArray[np.bool_], counter: FlopCounter
     ) -> Tensor:
         """Bid logits ``(n, A, L)``."""
-        assert isinstance(policy, SwarmPolicy)
-        logits, _ = policy.bid_logits(batch.rows_of_all(where))
+        networks = networks_of(policy)
+        logits, _ = networks.bid_logits(batch.rows_of_all(where))
         counter.add(
-            "update_bid", (1 + BACKWARD) * policy.bid_flop * int(batch.present[where].sum())
+            "update_bid", (1 + BACKWARD) * networks.bid_flop * int(batch.present[where].sum())
         )
         return logits.permute(1, 0, 2)
 
@@ -76,6 +67,20 @@ class LearnedBids(Coordination):
             chosen = (log_probs.gather(2, levels[:, :, None])[:, :, 0] * present).sum(0)
         entropy = (-(log_probs.exp() * log_probs).sum(-1) * present).sum() / present.sum()
         return chosen, entropy
+
+    def choice_loss(
+        self,
+        policy: Policy,
+        batch: Batch,
+        advantage: NDArray[np.float64],
+        entropy_weight: float,
+        counter: FlopCounter,
+        clip: float | None = None,
+    ) -> tuple[Tensor | None, dict[str, float]]:
+        """See `Coordination`; of bids in text, whose distribution is not known as a whole."""
+        if isinstance(policy, TextPolicy):
+            return policy.bid_loss(batch, advantage, entropy_weight, counter, clip)
+        return super().choice_loss(policy, batch, advantage, entropy_weight, counter, clip)
 
 
 register("learned", lambda config, shape: LearnedBids(config.bids.estimator))

@@ -19,9 +19,10 @@ from mpt_train.coordination.base import (
     register,
 )
 from mpt_train.flops import FlopCounter
-from mpt_train.networks import StackedMLP
-from mpt_train.policy import Policy, masked_log_softmax, sample_rows
-from mpt_train.rollout import Batch, TurnContext, take
+from mpt_train.policies.base import Policy, TurnContext
+from mpt_train.policies.distributions import masked_log_softmax, sample_rows
+from mpt_train.policies.networks import StackedMLP
+from mpt_train.records import Batch, take
 from wrappers.rng import STREAM_COORDINATION
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import abc
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +18,10 @@ from mpt_train.language.config import LanguageConfig
 from mpt_train.language.errors import UnreadAnswerError
 from mpt_train.language.game import UNREAD, TextVectorGame
 from mpt_train.language.transcript import Answer, Key, Transcript
-from mpt_train.text_policy import TextPolicy
+from mpt_train.policies.base import Refine, TurnContext
+from mpt_train.policies.text import TextPolicy
 from wrappers.rng import STREAM_POLICY_ACTION, STREAM_POLICY_BID
 from wrappers.task import ParseError
-
-if TYPE_CHECKING:
-    from mpt_train.rollout import TurnContext
 
 
 @dataclass
@@ -153,8 +150,10 @@ class AskingPolicy(TextPolicy):
             levels[i, a] = max(answer.choice, 0)
         return levels
 
-    def act(self, context: TurnContext, winners: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Ask the winners for their actions."""
+    def act(
+        self, context: TurnContext, winners: NDArray[np.int64], refine: Refine, log_probs: bool
+    ) -> tuple[NDArray[np.int64], None]:
+        """Ask the winners for their actions; an answer that says nothing is -1, too."""
         game, rows = _text_game(context)
         acting = np.flatnonzero(winners >= 0).tolist()
         questions = [
@@ -173,7 +172,7 @@ class AskingPolicy(TextPolicy):
         for i, answer in zip(acting, answers, strict=True):
             actions[i] = answer.choice
         self._forget_turn()
-        return actions
+        return actions, None
 
     def _ask(
         self, context: TurnContext, questions: list[Question], phase: str, stream: np.uint64

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -11,70 +10,49 @@ import torch
 from mpt_train.config import ColdStartConfig
 from mpt_train.errors import DivergedError
 from mpt_train.flops import ADAM_PER_PARAMETER, FlopCounter
-from mpt_train.language import demos
+from mpt_train.language.agent_models import AgentModels
+from mpt_train.language.decoding import work_of
 from mpt_train.language.demos import Example
 from mpt_train.language.errors import DemonstrationError
 from mpt_train.language.game import TextVectorGame
 from mpt_train.language.learning import Accumulator, micro_batches
 from mpt_train.language.transcript import Answer
-from mpt_train.seeds import demonstration_seeds
-
-if TYPE_CHECKING:
-    from mpt_train.cold_start import Demonstrations
-    from mpt_train.language.policy import LanguagePolicy
-
-
-def fit(
-    policy: LanguagePolicy,
-    demonstrations: Demonstrations,
-    game: TextVectorGame,
-    config: ColdStartConfig,
-    seed: int,
-    counter: FlopCounter,
-) -> dict[str, float]:
-    """Fine-tune every agent on what it should have answered; returns the last epoch's losses.
-
-    Args:
-        policy: the agents.
-        demonstrations: recorded episodes.
-        game: the game they were recorded in.
-        config: epochs, answers in a batch, learning rate of Adam.
-        seed: training seed of the run.
-        counter: operations.
-    """
-    own = policy.config
-    examples = demos.replay(
-        game,
-        demonstrations.batch,
-        demonstration_seeds(seed, game.num_envs),
-        own.answers,
-        history=own.history,
-        bids=bool(policy.num_levels),
-        pictures=own.pictures,
-    )
-    answers = encode(policy, examples, game)
-    return fit_answers(policy, answers, config, seed, counter)
+from mpt_train.runs.interrupt import StopRequest
 
 
 def encode(
-    policy: LanguagePolicy, examples: Iterable[Example], game: TextVectorGame
+    models: AgentModels,
+    examples: Iterable[Example],
+    game: TextVectorGame,
+    bids: bool = True,
+    stop: StopRequest | None = None,
 ) -> list[list[tuple[str, Answer]]]:
     """Examples in tokens, as (phase, answer), for each agent; copies of a role share theirs.
 
+    Args:
+        models: of the agents.
+        examples: in words.
+        game: for the names of its agents.
+        bids: whether bids are wanted.
+        stop: polled between examples.
+
     Raises:
+        StopRequested: a stop was requested.
         DemonstrationError: an agent has none, or an answer of a file is longer than answers may be.
     """
-    answers: list[list[tuple[str, Answer]]] = [[] for _ in range(policy.num_agents)]
+    answers: list[list[tuple[str, Answer]]] = [[] for _ in range(models.count)]
     for example in examples:
+        if stop is not None:
+            stop.check()
         if example.agent in game.possible_agents:
             agents = [game.possible_agents.index(example.agent)]
         else:
             agents = [i for i, role in enumerate(game.roles) if role == example.role]
-        if not policy.num_levels and example.phase == "bid":
+        if not bids and example.phase == "bid":
             continue
         forms = example.user_forms or (example.user,)
-        tokens = policy.chat.encode_answer(example.answer)
-        limit = policy.config.max_answer_tokens
+        tokens = models.chat.encode_answer(example.answer)
+        limit = models.config.max_answer_tokens
         # The token that ends it may be missing: then it is cut off where it ends.
         if example.where and len(tokens) - 1 > limit:
             raise DemonstrationError(
@@ -82,10 +60,10 @@ def encode(
                 f"off after {limit}: shorten it, or use a larger --language.max-answer-tokens"
             )
         for agent in agents:
-            system = example.system if policy.config.profile else ""
+            system = example.system if models.config.profile else ""
             answer = Answer(
                 agent=agent,
-                prompt=policy.chat.encode(system, forms, policy.picture_tokens(example.picture)),
+                prompt=models.chat.encode(system, forms, models.picture_tokens(example.picture)),
                 tokens=tokens,
                 log_prob=0.0,
                 text=example.answer,
@@ -101,22 +79,39 @@ def encode(
     return answers
 
 
+def fit_flop(
+    models: AgentModels, answers: list[list[tuple[str, Answer]]], config: ColdStartConfig
+) -> int:
+    """About how many operations `fit_answers` will take: every answer on its own."""
+    recompute = models.config.gradient_checkpointing
+    total = 0
+    for agent, own in enumerate(answers):
+        for _, answer in own:
+            length = len(answer.prompt) + len(answer.tokens)
+            work = work_of([length], [length], len(answer.tokens) + 1)
+            total += models.flop.update(work, recompute)
+        weights = sum(p.numel() for p in models.agents[agent].parameters())
+        total += ADAM_PER_PARAMETER * weights * -(-len(own) // config.batch_size)
+    return total * config.epochs
+
+
 def fit_answers(
-    policy: LanguagePolicy,
+    models: AgentModels,
     answers: list[list[tuple[str, Answer]]],
     config: ColdStartConfig,
     seed: int,
     counter: FlopCounter,
+    stop: StopRequest | None = None,
 ) -> dict[str, float]:
     """Supervised epochs over answers of each agent, one agent after the other.
 
-    The loss of an answer is the mean over its tokens. The learners' Adam is not kept.
+    The loss of an answer is the mean over its tokens. The learners' Adam is not kept. ``stop`` is
+    polled between mini-batches.
     """
-    voices = policy.voices
     losses: dict[str, float] = {}
     sums = {"act": [0.0, 0], "bid": [0.0, 0]}
     for agent, own in enumerate(answers):
-        parameters = list(policy.agents[agent].parameters())
+        parameters = list(models.agents[agent].parameters())
         weights = sum(p.numel() for p in parameters)
         optimizer = torch.optim.Adam(parameters, lr=config.learning_rate)
         generator = np.random.default_rng([seed, 0x5F7, agent])
@@ -125,21 +120,23 @@ def fit_answers(
         for epoch in range(config.epochs):
             order = generator.permutation(len(own))
             for start in range(0, len(order), config.batch_size):
+                if stop is not None:
+                    stop.check()
                 pick = [own[i] for i in order[start : start + config.batch_size]]
-                accumulator = Accumulator(voices, torch.nn.ModuleList([policy.agents[agent]]))
+                accumulator = Accumulator(models, torch.nn.ModuleList([models.agents[agent]]))
                 batch = [answer for _, answer in pick]
-                for rows in micro_batches(batch, policy.config.micro_batch):
+                for rows in micro_batches(batch, models.config.micro_batch):
                     chosen = [batch[i] for i in rows]
-                    with voices.learning():
-                        log_probs, valid, _, work = voices.token_log_probs(
+                    with models.learning():
+                        log_probs, valid, _, work = models.token_log_probs(
                             agent,
                             [a.prompt for a in chosen],
                             [a.tokens for a in chosen],
                             1.0,
                             pictures=[a.picture for a in chosen],
                         )
-                    recompute = policy.config.gradient_checkpointing
-                    counter.add("cold_start", voices.flop.update(work, recompute))
+                    recompute = models.config.gradient_checkpointing
+                    counter.add("cold_start", models.flop.update(work, recompute))
                     each = -(log_probs * valid).sum(1) / valid.sum(1)
                     accumulator.add(each.sum() / len(batch))
                     if epoch == config.epochs - 1:
@@ -165,5 +162,5 @@ def fit_answers(
         total, count = sums[phase]
         if count:
             losses[f"cold_start_{name}_loss"] = total / count
-    voices.keep_reference()
+    models.keep_reference()
     return losses

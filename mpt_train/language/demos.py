@@ -1,8 +1,8 @@
 r"""Demonstrations as chat: what each agent reads and should answer, turn by turn.
 
-Episodes of the scripted expert are recorded as moves (`mpt_train.cold_start`); here they are played
-again in the text game, and what agents read is written down beside what they do. As JSON lines,
-one object an answer::
+Episodes of the scripted expert are recorded as moves (`mpt_train.demonstrations`); here they are
+played again in the text game, and what agents read is written down beside what they do. As JSON
+lines, one object an answer::
 
     {"prompt": [{"role": "system", "content": ...}, {"role": "user", "content": ...}],
      "completion": [{"role": "assistant", "content": "{\"bid\": 0.7}"}],
@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_train.files import replacing
 from mpt_train.language.answers import Form, bid_text, option_text
 from mpt_train.language.errors import DemonstrationError
 from mpt_train.language.game import TextVectorGame
-from mpt_train.rollout import Batch
+from mpt_train.records import Batch
+from mpt_train.runs.files import replacing
 
 PHASES = ("bid", "act")
 _FRACTION = re.compile(r"\s*(?:0?\.[0-9]+|[01]\.0+)\s*")

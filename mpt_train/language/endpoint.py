@@ -23,11 +23,10 @@ import queue
 import threading
 import urllib.parse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from mpt_train.flops import FlopCounter
 from mpt_train.language.asking import AskingPolicy, Question
@@ -37,13 +36,6 @@ from mpt_train.language.game import TextVectorGame
 from mpt_train.language.post import GivenUp, Post, Reply
 from mpt_train.language.transcript import Answer
 from wrappers.rng import hash4
-
-if TYPE_CHECKING:
-    from mpt_train.branches import Pairs
-    from mpt_train.cold_start import Demonstrations
-    from mpt_train.config import BidLearning, ColdStartConfig
-    from mpt_train.rollout import Batch
-    from wrappers.vector import VectorGame
 
 KEY = "OPENAI_API_KEY"
 MAX_REPLY = 4 << 20
@@ -293,71 +285,15 @@ class EndpointPolicy(AskingPolicy):
 
     # -- learning, which is not for here ---------------------------------------------------------
 
-    def lower_bids(
-        self,
-        batch: Batch,
-        config: BidLearning,
-        counter: FlopCounter,
-        turns: NDArray[np.int64],
-        worlds: NDArray[np.int64],
-    ) -> tuple[NDArray[np.int64], list[Any]]:
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         """Not possible."""
-        raise _cannot_learn()
+        raise EndpointError(
+            "a server's models cannot be updated from here; train with --language.engine "
+            "transformers"
+        )
 
-    def action_loss(
-        self,
-        batch: Batch,
-        advantage: NDArray[np.float64],
-        entropy_weight: float,
-        counter: FlopCounter,
-        clip: float | None,
-    ) -> tuple[Tensor, float]:
-        """Not possible."""
-        raise _cannot_learn()
-
-    def bid_loss(
-        self,
-        batch: Batch,
-        advantage: NDArray[np.float64],
-        entropy_weight: float,
-        counter: FlopCounter,
-        clip: float | None,
-    ) -> tuple[Tensor, dict[str, float]]:
-        """Not possible."""
-        raise _cannot_learn()
-
-    def preference_loss(
-        self, pairs: Pairs, responses: Sequence[Any], counter: FlopCounter
-    ) -> tuple[Tensor, dict[str, float]]:
-        """Not possible."""
-        raise _cannot_learn()
-
-    def fit(
-        self,
-        demonstrations: Demonstrations,
-        game: VectorGame,
-        config: ColdStartConfig,
-        seed: int,
-        counter: FlopCounter,
-    ) -> dict[str, float]:
-        """Not possible."""
-        raise _cannot_learn()
-
-    def read_demonstrations(self, game: VectorGame) -> None:
-        """Not possible."""
-        raise _cannot_learn()
-
-    def fit_file(
-        self, config: ColdStartConfig, seed: int, counter: FlopCounter
-    ) -> dict[str, float]:
-        """Not possible."""
-        raise _cannot_learn()
-
-
-def _cannot_learn() -> Exception:
-    return EndpointError(
-        "a server's models cannot be updated from here; train with --language.engine transformers"
-    )
+    lower_bids = action_loss = bid_loss = preference_loss = _refuse
+    read_demonstrations = watch = fit_flop = fit = _refuse
 
 
 def _fitting(users: Sequence[str], max_tokens: int) -> str:

@@ -9,7 +9,7 @@ clipping and schedule of the loop do not know the difference.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,13 +18,10 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from mpt_train.flops import FlopCounter
+from mpt_train.language.agent_models import AgentModels
 from mpt_train.language.decoding import Work, score_options
 from mpt_train.language.transcript import Answer
-
-if TYPE_CHECKING:
-    from mpt_train.language.policy import LanguagePolicy
-    from mpt_train.language.voices import Voices
-    from mpt_train.rollout import Batch
+from mpt_train.records import Batch
 
 
 class _Accumulated(torch.autograd.Function):
@@ -35,17 +32,17 @@ class _Accumulated(torch.autograd.Function):
         ctx: Any,
         value: Tensor,
         gradients: list[Tensor | None],
-        voices: Voices,
+        models: AgentModels,
         *parameters: Tensor,
     ) -> Tensor:
-        ctx.gradients, ctx.voices = gradients, voices
+        ctx.gradients, ctx.models = gradients, models
         return value.clone()
 
     @staticmethod
     def backward(ctx: Any, *upstream: Any) -> tuple[Any, ...]:
         scale = float(upstream[0])
         # An optimizer's step follows.
-        ctx.voices.changed()
+        ctx.models.changed()
         return (None, None, None, *[None if g is None else g * scale for g in ctx.gradients])
 
 
@@ -53,12 +50,12 @@ class Accumulator:
     """Sums losses and their gradients over micro-batches.
 
     Args:
-        voices: the models.
+        models: of the agents.
         modules: those of them that learn.
     """
 
-    def __init__(self, voices: Voices, modules: nn.ModuleList) -> None:
-        self._voices = voices
+    def __init__(self, models: AgentModels, modules: nn.ModuleList) -> None:
+        self._models = models
         self._parameters = [p for p in modules.parameters() if p.requires_grad]
         self._gradients: list[Tensor | None] = [None] * len(self._parameters)
         self._total = 0.0
@@ -78,7 +75,7 @@ class Accumulator:
     def loss(self) -> Tensor:
         """The sum, as a tensor that can be differentiated."""
         value = torch.tensor(self._total)
-        result: Tensor = _Accumulated.apply(value, self._gradients, self._voices, *self._parameters)
+        result: Tensor = _Accumulated.apply(value, self._gradients, self._models, *self._parameters)
         return result
 
 
@@ -97,37 +94,37 @@ class Scored(NamedTuple):
 
 
 def score(
-    policy: LanguagePolicy, answers: Sequence[Answer], counter: FlopCounter, part: str
+    models: AgentModels, answers: Sequence[Answer], counter: FlopCounter, part: str
 ) -> Scored:
     """Log-probabilities of answers of one agent, with a graph.
 
     Args:
-        policy: the agents.
+        models: of the agents.
         answers: at most a micro-batch, all of the same agent.
         counter, part: where operations are counted, those of the backward pass included.
     """
-    config, voices = policy.config, policy.voices
+    config = models.config
     agent = answers[0].agent
     temperature = config.temperature
     if answers[0].options:
-        return _score_choices(policy, answers, counter, part)
+        return _score_choices(models, answers, counter, part)
     prompts, tokens = [a.prompt for a in answers], [a.tokens for a in answers]
     pictures = [a.picture for a in answers]
-    with voices.learning():
-        log_probs, valid, entropies, work = voices.token_log_probs(
+    with models.learning():
+        log_probs, valid, entropies, work = models.token_log_probs(
             agent, prompts, tokens, temperature, pictures=pictures, entropy=True
         )
-    counter.add(part, voices.flop.update(work, config.gradient_checkpointing))
+    counter.add(part, models.flop.update(work, config.gradient_checkpointing))
     assert entropies is not None
     log_probs = log_probs * valid
     count = valid.sum()
     divergence = torch.zeros((), device=log_probs.device)
     if config.kl:
         with torch.no_grad():
-            before, _, _, extra = voices.token_log_probs(
+            before, _, _, extra = models.token_log_probs(
                 agent, prompts, tokens, temperature, pictures=pictures, reference=True
             )
-        counter.add(part, voices.flop.forward(extra))
+        counter.add(part, models.flop.forward(extra))
         # Schulman's estimator: never negative, and of low variance.
         ratio = (before - log_probs) * valid
         divergence = ((ratio.exp() - 1.0 - ratio) * valid).sum() / count
@@ -135,31 +132,31 @@ def score(
 
 
 def _score_choices(
-    policy: LanguagePolicy, answers: Sequence[Answer], counter: FlopCounter, part: str
+    models: AgentModels, answers: Sequence[Answer], counter: FlopCounter, part: str
 ) -> Scored:
     """As `score`, of choices among options; the prompt is computed once for all of them."""
-    config, voices = policy.config, policy.voices
+    config = models.config
     agents = [a.agent for a in answers]
     options = [a.options for a in answers]
     picked = [a.chosen for a in answers]
 
     def scores(of: Sequence[int]) -> tuple[list[Tensor], Work]:
-        with voices.computing():
-            session = voices.session(of)
-            reading = voices.reading([a.picture for a in answers])
+        with models.computing():
+            session = models.session(of)
+            reading = models.reading([a.picture for a in answers])
             session.append([a.prompt for a in answers], reading=reading)
             return score_options(session, options, config.temperature), session.work
 
     found, work = scores(agents)
-    counter.add(part, voices.flop.update(work))
+    counter.add(part, models.flop.update(work))
     log_probs = [torch.log_softmax(s.float(), dim=0) for s in found]
     chosen = torch.stack([row[i] for row, i in zip(log_probs, picked, strict=True)])
     entropy = torch.stack([-(row.exp() * row).sum() for row in log_probs]).mean()
     divergence = torch.zeros((), device=chosen.device)
     if config.kl:
         with torch.no_grad():
-            before, extra = scores([a + voices.count for a in agents])
-        counter.add(part, voices.flop.forward(extra))
+            before, extra = scores([a + models.count for a in agents])
+        counter.add(part, models.flop.forward(extra))
         pairs = zip(log_probs, before, strict=True)
         divergence = torch.stack(
             [(p.exp() * (p - torch.log_softmax(q.float(), dim=0))).sum() for p, q in pairs]
@@ -177,12 +174,12 @@ def lengths(answers: Sequence[Answer], normalize: str) -> NDArray[np.float32]:
 
 
 def _weighed(
-    policy: LanguagePolicy, batch: Batch, advantage: NDArray[np.float64], phase: str
+    models: AgentModels, batch: Batch, advantage: NDArray[np.float64], phase: str
 ) -> tuple[list[list[Answer]], list[list[float]]]:
     """Each agent's answers of a phase ("bid", "act") in turns that count, and their advantages."""
     worlds = {int(key): world for world, key in enumerate(batch.keys)}
-    answers: list[list[Answer]] = [[] for _ in range(policy.num_agents)]
-    weights: list[list[float]] = [[] for _ in range(policy.num_agents)]
+    answers: list[list[Answer]] = [[] for _ in range(models.count)]
+    weights: list[list[float]] = [[] for _ in range(models.count)]
     for key, answer in batch.transcript.of(phase):
         if batch.active[key.turn, worlds[key.episode]]:
             answers[key.agent].append(answer)
@@ -191,7 +188,7 @@ def _weighed(
 
 
 def action_loss(
-    policy: LanguagePolicy,
+    models: AgentModels,
     batch: Batch,
     advantage: NDArray[np.float64],
     entropy_weight: float,
@@ -199,15 +196,15 @@ def action_loss(
     clip: float | None,
 ) -> tuple[Tensor, float]:
     """REINFORCE on the action answers; each agent's loss is a mean over its own turns."""
-    answers, weights = _weighed(policy, batch, advantage, "act")
+    answers, weights = _weighed(models, batch, advantage, "act")
     counts = [float(len(own)) for own in answers]
     return _reinforce(
-        policy, answers, weights, counts, entropy_weight, counter, "update_action", clip
+        models, answers, weights, counts, entropy_weight, counter, "update_action", clip
     )
 
 
 def bid_loss(
-    policy: LanguagePolicy,
+    models: AgentModels,
     batch: Batch,
     advantage: NDArray[np.float64],
     entropy_weight: float,
@@ -215,16 +212,16 @@ def bid_loss(
     clip: float | None,
 ) -> tuple[Tensor, dict[str, float]]:
     """REINFORCE on every bid, with the team's advantage; a mean over all turns."""
-    answers, weights = _weighed(policy, batch, advantage, "bid")
-    turns = [float(batch.num_turns)] * policy.num_agents
+    answers, weights = _weighed(models, batch, advantage, "bid")
+    turns = [float(batch.num_turns)] * models.count
     loss, entropy = _reinforce(
-        policy, answers, weights, turns, entropy_weight, counter, "update_bid", clip
+        models, answers, weights, turns, entropy_weight, counter, "update_bid", clip
     )
     return loss, {"bid_entropy": entropy}
 
 
 def _reinforce(
-    policy: LanguagePolicy,
+    models: AgentModels,
     answers: Sequence[Sequence[Answer]],
     weights: Sequence[Sequence[float]],
     counts: Sequence[float],
@@ -234,13 +231,13 @@ def _reinforce(
     clip: float | None,
 ) -> tuple[Tensor, float]:
     """Sum over agents of ``-sum(weight * log_prob) / count``, and the mean entropy."""
-    config = policy.config
-    accumulator = Accumulator(policy.voices, policy.agents)
+    config = models.config
+    accumulator = Accumulator(models, models.agents)
     entropies: list[tuple[float, int]] = []
     for own, own_weights, count in zip(answers, weights, counts, strict=True):
         for rows in micro_batches(own, config.micro_batch):
             chosen = [own[i] for i in rows]
-            scored = score(policy, chosen, counter, part)
+            scored = score(models, chosen, counter, part)
             device = scored.log_prob.device
             weight = torch.tensor([own_weights[i] for i in rows], device=device)
             scale = torch.from_numpy(lengths(chosen, config.normalize)).to(device)
@@ -264,22 +261,22 @@ def _reinforce(
 
 
 def preference_loss(
-    policy: LanguagePolicy,
+    models: AgentModels,
     weights: NDArray[np.float32],
     responses: Sequence[tuple[Answer, Answer]],
     counter: FlopCounter,
 ) -> tuple[Tensor, dict[str, float]]:
     """Bradley-Terry on whole bid answers; each agent's loss is a mean over its own pairs."""
-    config = policy.config
-    accumulator = Accumulator(policy.voices, policy.agents)
+    config = models.config
+    accumulator = Accumulator(models, models.agents)
     correct = 0
-    for agent in range(policy.num_agents):
+    for agent in range(models.count):
         mine = [i for i, (first, _) in enumerate(responses) if first.agent == agent]
         size = max(1, config.micro_batch // 2)
         for start in range(0, len(mine), size):
             rows = mine[start : start + size]
             pairs = [responses[i][0] for i in rows] + [responses[i][1] for i in rows]
-            scored = score(policy, pairs, counter, "update_bid")
+            scored = score(models, pairs, counter, "update_bid")
             scale = torch.from_numpy(lengths(pairs, config.normalize))
             values = scored.log_prob / scale.to(scored.log_prob.device)
             chosen, rejected = values[: len(rows)], values[len(rows) :]

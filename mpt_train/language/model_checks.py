@@ -9,19 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import torch
 from torch import nn
 
-from mpt_train.errors import is_out_of_memory
 from mpt_train.language.config import LanguageConfig
-from mpt_train.language.decoding import check_distribution
 from mpt_train.language.errors import ModelNotFoundError
 from mpt_train.language.lora import TOWERS
-
-if TYPE_CHECKING:
-    from mpt_train.language.policy import LanguagePolicy
 
 _POSITIONS = re.compile(r"wpe|\w*pos(?:ition)?(?:s|al)?(?:_\w+|$)")
 
@@ -140,33 +134,3 @@ def check_positions(model: Any, config: LanguageConfig) -> None:
             f"language.max_answer_tokens = {config.max_answer_tokens}; use at most "
             f"--language.max-prompt-tokens {max(0, limit - config.max_answer_tokens)}"
         )
-
-
-@torch.no_grad()
-def try_out(policy: LanguagePolicy) -> None:
-    """Let a model read a short prompt.
-
-    Raises:
-        ModelNotFoundError: it cannot.
-        DivergedError: what comes out is no distribution.
-    """
-    name, voices = policy.config.model, policy.voices
-    prompt = policy.chat.encode("", ["0.5"])
-    rows = vocabulary(voices.model_of(0))
-    if int(prompt.max()) >= rows:
-        raise ModelNotFoundError(
-            f"the chat template of {name} writes token {int(prompt.max())}, and its model has only "
-            f"{rows}: they do not belong together"
-        )
-    try:
-        with voices.computing():
-            session = voices.session([0])
-            session.append([prompt])
-    except Exception as error:
-        if is_out_of_memory(error):
-            raise
-        raise ModelNotFoundError(
-            f"{name} was loaded, but cannot read a prompt: {type(error).__name__}: {error}"
-        ) from error
-    assert session.logits is not None
-    check_distribution(torch.log_softmax(session.logits / policy.config.temperature, dim=-1))

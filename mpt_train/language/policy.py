@@ -4,35 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mpt_train.config import ColdStartConfig, TrainConfig
 from mpt_train.flops import FlopCounter
 from mpt_train.language import cold_start, demos, learning
+from mpt_train.language.agent_models import AgentModels
 from mpt_train.language.asking import AskingPolicy, Question
-from mpt_train.language.chat import Chat, Tokens, common_prefix
+from mpt_train.language.chat import Tokens, common_prefix
 from mpt_train.language.config import LanguageConfig
 from mpt_train.language.decoding import Session, Work, sample, score_options
 from mpt_train.language.game import TextVectorGame
-from mpt_train.language.model_checks import check_positions, try_out
+from mpt_train.language.model_checks import check_positions
 from mpt_train.language.models import load
 from mpt_train.language.transcript import Answer, Key, Transcript
-from mpt_train.language.voices import Voices
-from mpt_train.policy import sample_rows
+from mpt_train.policies.base import Refine
+from mpt_train.policies.distributions import sample_rows
+from mpt_train.records import Batch, Demonstrations, Pairs
+from mpt_train.runs.interrupt import StopRequest
+from mpt_train.seeds import demonstration_seeds
 from wrappers.bid_text import read_bid
 from wrappers.rng import STREAM_RESAMPLE
 from wrappers.task import ParseError
-
-if TYPE_CHECKING:
-    from mpt_train.branches import Pairs
-    from mpt_train.cold_start import Demonstrations
-    from mpt_train.config import BidLearning, ColdStartConfig, TrainConfig
-    from mpt_train.rollout import Batch
-    from wrappers.vector import VectorGame
+from wrappers.vector import VectorGame
 
 _STRIDE = 4096
 """Random numbers of one agent's answer; an answer has fewer tokens."""
@@ -45,7 +44,7 @@ class LanguagePolicy(AskingPolicy):
     Args:
         game: gives names, roles, profiles and sizes.
         config: see `LanguageConfig`.
-        voices: the models.
+        models: of the agents.
         bids: whether agents bid.
 
     Attributes:
@@ -53,27 +52,26 @@ class LanguagePolicy(AskingPolicy):
     """
 
     def __init__(
-        self, game: TextVectorGame, config: LanguageConfig, voices: Voices, bids: bool
+        self, game: TextVectorGame, config: LanguageConfig, models: AgentModels, bids: bool
     ) -> None:
         super().__init__(game, config, bids)
-        self.voices = voices
-        self.agents = voices.agents
-        if voices.reference is not None:
-            self.reference = voices.reference
-        loaded = voices.loaded
+        self.models = models
+        self.agents = models.agents
+        if models.reference is not None:
+            self.reference = models.reference
         self.base_name = config.model
-        self.chat = Chat(loaded.tokenizer, loaded.end, config.max_prompt_tokens, config.model)
+        self.chat = models.chat
         self._taught: list[list[tuple[str, Answer]]] = []
         self._options: dict[str, Tokens] = {}
         self._prefixes: dict[tuple[int, ...], tuple[tuple[int, ...], Session]] = {}
         self._shared: dict[int, Tokens] = {}
         # Sessions of the running turn's bids, by (world, agent): where to find them.
         self._bid_sessions: dict[tuple[int, int], tuple[Session, int]] = {}
-        try_out(self)
+        models.try_out()
 
     def base(self) -> dict[str, Tensor]:
         """See `Policy`."""
-        return self.voices.loaded.base
+        return self.models.loaded.base
 
     # -- prompts -----------------------------------------------------------------------------
 
@@ -83,7 +81,7 @@ class LanguagePolicy(AskingPolicy):
         """What an agent is asked now, in words and in tokens."""
         asked = super().question(game, world, agent, key, turn, phase)
         asked.prompt = self.chat.encode(
-            asked.system, asked.users, self.picture_tokens(asked.picture)
+            asked.system, asked.users, self.models.picture_tokens(asked.picture)
         )
         asked.options = tuple(self._option(text) for text in asked.choices)
         return asked
@@ -93,14 +91,9 @@ class LanguagePolicy(AskingPolicy):
             self._options[text] = self.chat.encode_answer(text)
         return self._options[text]
 
-    def picture_tokens(self, picture: NDArray[np.uint8] | None) -> Tokens | None:
-        """The tokens that stand for a picture in a prompt; None without one."""
-        reader = self.voices.loaded.pictures
-        return None if picture is None or reader is None else reader.tokens(picture)
-
     def new_transcript(self) -> Transcript:
         """An empty one, at the beginning of episodes: weights may have changed since the last."""
-        self.voices.changed()
+        self.models.changed()
         return super().new_transcript()
 
     def _forget_turn(self) -> None:
@@ -120,7 +113,7 @@ class LanguagePolicy(AskingPolicy):
         answers: list[Answer | None] = [None] * len(questions)
         for rows in self._batches(questions):
             own = [questions[i] for i in rows]
-            with self.voices.computing():
+            with self.models.computing():
                 session = self._prompted(own, phase)
                 keep = phase == "bid" and self.config.reuse_prompts and session.plain
                 if keep and attempt == 0:
@@ -128,7 +121,7 @@ class LanguagePolicy(AskingPolicy):
                     for i, question in enumerate(own):
                         self._bid_sessions[question.world, question.agent] = (kept, i)
                 drawn = self._answers(session, own, stream, attempt)
-            counter.add(f"{part}_{phase}", self.voices.flop.forward(session.work))
+            counter.add(f"{part}_{phase}", self.models.flop.forward(session.work))
             for i, answer in zip(rows, drawn, strict=True):
                 answers[i] = answer
         return [answer for answer in answers if answer is not None]
@@ -164,7 +157,7 @@ class LanguagePolicy(AskingPolicy):
         first = np.array([(attempt * _AGENTS + q.agent) * _STRIDE for q in questions], np.int64)
         sampled = sample(
             session,
-            self.voices.loaded.stop,
+            self.models.loaded.stop,
             config.max_answer_tokens,
             config.temperature,
             keys,
@@ -191,7 +184,7 @@ class LanguagePolicy(AskingPolicy):
         agents = np.array([q.agent for q in questions], np.int64)
         size = self.config.batch_rows
         batches = []
-        for group in self.voices.groups(agents):
+        for group in self.models.groups(agents):
             batches += [group[i : i + size].tolist() for i in range(0, len(group), size)]
         return batches
 
@@ -204,13 +197,13 @@ class LanguagePolicy(AskingPolicy):
                 session.extend_to(prompts)
                 return session
         agents = [q.agent for q in questions]
-        reading = self.voices.reading([q.picture for q in questions])
+        reading = self.models.reading([q.picture for q in questions])
         if self.config.reuse_prompts and reading is None:
             prefix = self._prefix(agents)
             if prefix is not None:
                 prefix.extend_to(prompts)
                 return prefix
-        session = self.voices.session(agents)
+        session = self.models.session(agents)
         session.append(prompts, reading=reading)
         return session
 
@@ -221,7 +214,7 @@ class LanguagePolicy(AskingPolicy):
         if len(found) < len(places) or len({id(session) for session, _ in found}) != 1:
             return None
         session, rows = found[0][0], [row for _, row in found]
-        reader = self.voices.loaded.pictures
+        reader = self.models.loaded.pictures
         if reader is not None:
             # A picture is read with the prompt's beginning or not at all.
             for question, row in zip(questions, rows, strict=True):
@@ -232,9 +225,9 @@ class LanguagePolicy(AskingPolicy):
 
     def _prefix(self, agents: Sequence[int]) -> Session | None:
         """A session that has read the agents' system messages; None if that cannot be shared."""
-        groups = self.voices.groups(np.arange(self.num_agents))
+        groups = self.models.groups(np.arange(self.num_agents))
         members = next(tuple(g.tolist()) for g in groups if agents[0] in g)
-        version = self.voices.version()
+        version = self.models.version()
         kept = self._prefixes.get(members)
         if kept is None or kept[0] != version or torch.is_grad_enabled():
             if not self._shared:
@@ -244,7 +237,7 @@ class LanguagePolicy(AskingPolicy):
             pieces = [self._shared[a] for a in members]
             if min(map(len, pieces)) == 0:
                 return None
-            session = self.voices.session(members)
+            session = self.models.session(members)
             session.append(pieces)
             if not session.plain:
                 return None
@@ -263,10 +256,10 @@ class LanguagePolicy(AskingPolicy):
     def lower_bids(
         self,
         batch: Batch,
-        config: BidLearning,
-        counter: FlopCounter,
         turns: NDArray[np.int64],
         worlds: NDArray[np.int64],
+        resamples: int,
+        counter: FlopCounter,
     ) -> tuple[NDArray[np.int64], list[Any]]:
         """See `TextPolicy`."""
         lowered = np.full(len(turns), -1)
@@ -292,7 +285,7 @@ class LanguagePolicy(AskingPolicy):
             )
         self._bid_sessions = {}
         waiting = list(range(len(turns)))
-        for attempt in range(config.resamples):
+        for attempt in range(resamples):
             if not waiting:
                 break
             drawn = self._draw(
@@ -318,13 +311,14 @@ class LanguagePolicy(AskingPolicy):
     def action_loss(
         self,
         batch: Batch,
+        refine: Refine,
         advantage: NDArray[np.float64],
         entropy_weight: float,
         counter: FlopCounter,
-        clip: float | None,
+        clip: float | None = None,
     ) -> tuple[Tensor, float]:
-        """See `TextPolicy`."""
-        return learning.action_loss(self, batch, advantage, entropy_weight, counter, clip)
+        """See `Policy`; nobody refines what is said."""
+        return learning.action_loss(self.models, batch, advantage, entropy_weight, counter, clip)
 
     def bid_loss(
         self,
@@ -335,38 +329,57 @@ class LanguagePolicy(AskingPolicy):
         clip: float | None,
     ) -> tuple[Tensor, dict[str, float]]:
         """See `TextPolicy`."""
-        return learning.bid_loss(self, batch, advantage, entropy_weight, counter, clip)
+        return learning.bid_loss(self.models, batch, advantage, entropy_weight, counter, clip)
 
     def preference_loss(
-        self, pairs: Pairs, responses: Sequence[Any], counter: FlopCounter
+        self, pairs: Pairs, counter: FlopCounter
     ) -> tuple[Tensor, dict[str, float]]:
-        """See `TextPolicy`."""
-        return learning.preference_loss(self, pairs.weights, responses, counter)
+        """On whole answers."""
+        return learning.preference_loss(self.models, pairs.weights, pairs.responses, counter)
 
-    def fit(
-        self,
-        demonstrations: Demonstrations,
-        game: VectorGame,
-        config: ColdStartConfig,
-        seed: int,
-        counter: FlopCounter,
-    ) -> dict[str, float]:
-        """See `TextPolicy`."""
-        assert isinstance(game, TextVectorGame)
-        return cold_start.fit(self, demonstrations, game, config, seed, counter)
+    # -- cold start --------------------------------------------------------------------------
 
     def read_demonstrations(self, game: VectorGame) -> None:
         """See `TextPolicy`."""
         assert isinstance(game, TextVectorGame)
-        path = Path(self.config.demonstrations)
-        self._taught = cold_start.encode(self, demos.read(path), game)
+        examples = demos.read(Path(self.config.demonstrations))
+        self._taught = cold_start.encode(self.models, examples, game, bool(self.num_levels))
 
-    def fit_file(
-        self, config: ColdStartConfig, seed: int, counter: FlopCounter
+    def watch(
+        self,
+        demonstrations: Demonstrations,
+        game: VectorGame,
+        seed: int,
+        stop: StopRequest | None = None,
+    ) -> None:
+        """See `TextPolicy`."""
+        assert isinstance(game, TextVectorGame)
+        bids = bool(self.num_levels)
+        examples = demos.replay(
+            game,
+            demonstrations.batch,
+            demonstration_seeds(seed, game.num_envs),
+            self.config.answers,
+            history=self.config.history,
+            bids=bids,
+            pictures=self.config.pictures,
+        )
+        self._taught = cold_start.encode(self.models, examples, game, bids, stop)
+
+    def fit_flop(self, config: ColdStartConfig) -> int:
+        """See `TextPolicy`."""
+        return cold_start.fit_flop(self.models, self._taught, config)
+
+    def fit(
+        self,
+        config: ColdStartConfig,
+        seed: int,
+        counter: FlopCounter,
+        stop: StopRequest | None = None,
     ) -> dict[str, float]:
         """See `TextPolicy`."""
         taught, self._taught = self._taught, []
-        return cold_start.fit_answers(self, taught, config, seed, counter)
+        return cold_start.fit_answers(self.models, taught, config, seed, counter, stop)
 
 
 def build_policy(config: TrainConfig, game: VectorGame) -> AskingPolicy:
@@ -387,5 +400,5 @@ def build_policy(config: TrainConfig, game: VectorGame) -> AskingPolicy:
     seed = config.seed * 7919
     loaded = load(config.language, lambda: sample_texts(game, config.language), seed)
     check_positions(loaded.model, config.language)
-    voices = Voices(loaded, game.num_agents, config.language, seed + 1)
-    return LanguagePolicy(game, config.language, voices, bids)
+    models = AgentModels(loaded, game.num_agents, config.language, seed + 1)
+    return LanguagePolicy(game, config.language, models, bids)

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from mpt_train.checkpoint import load_checkpoint
-from mpt_train.run_folder import RunFolder
+from mpt_train.runs.checkpoint import load_checkpoint
+from mpt_train.runs.folder import RunFolder
 
 CLOCKS = ("wall_time", "wall_seconds", "seconds_rollout", "seconds_branch", "seconds_update")
 

@@ -13,7 +13,6 @@ from mpt_train.config import BidLearning
 from mpt_train.flops import FlopCounter
 from mpt_train.games import build_game
 from mpt_train.loop import Trainer
-from mpt_train.losses import preference_loss
 from mpt_train.rollout import rollout
 from mpt_train.seeds import training_seeds
 from tests.mpt_train.relay import tiny
@@ -72,7 +71,7 @@ def test_pairs_compare_the_runner_ups_branch(played) -> None:
     assert (pairs.chosen != pairs.rejected).all()
     assert (pairs.weights == 1).all()
     assert counter.parts["branch_bid"] > 0 and counter.parts["branch_act"] > 0
-    loss, statistics = preference_loss(pairs, agents.policy, counter)
+    loss, statistics = agents.policy.preference_loss(pairs, counter)
     loss.backward()
     assert 0 <= statistics["pair_accuracy"] <= 1
     trained = {n for n, p in agents.named_parameters().items() if p.grad is not None}

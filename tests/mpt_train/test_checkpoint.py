@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from mpt_train.checkpoint import MANIFEST, has_checkpoint, load_checkpoint, save_checkpoint
 from mpt_train.errors import CheckpointError
+from mpt_train.runs.checkpoint import MANIFEST, has_checkpoint, load_checkpoint, save_checkpoint
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -175,7 +175,7 @@ def test_another_version_or_format(saved: Path) -> None:
 
 def test_a_tensor_file_elsewhere_is_not_read(saved: Path, tmp_path: Path) -> None:
     """Even with a fitting digest a manifest cannot point out of its folder."""
-    from mpt_train import checkpoint
+    from mpt_train.runs import checkpoint
 
     content = tensor_file(saved).read_bytes()
     (tmp_path / "elsewhere.safetensors").write_bytes(content)
@@ -260,7 +260,7 @@ def test_unwritable(saved: Path) -> None:
 
 WRITER = """
     import sys, pathlib, torch
-    from mpt_train.checkpoint import save_checkpoint
+    from mpt_train.runs.checkpoint import save_checkpoint
     path = pathlib.Path(sys.argv[1])
     for number in range(int(sys.argv[2]), 1_000_000):
         generator = torch.Generator().manual_seed(number)

@@ -16,17 +16,17 @@ from PIL import Image
 from benchmarks import main as program
 from benchmarks.main import COMMANDS, main
 from mpt_envs import register, registry
-from mpt_train.checkpoint import load_checkpoint
 from mpt_train.cli import console
 from mpt_train.cli.train import default_folder, parse
 from mpt_train.errors import TrainingInterrupted
 from mpt_train.methods import METHODS, method_config
-from mpt_train.run_folder import RunFolder
+from mpt_train.runs.checkpoint import load_checkpoint
+from mpt_train.runs.folder import RunFolder
 from tests.mpt_train.relay import RELAY, register_relay
 from tests.mpt_train.runs import assert_same_run
 from tests.toys import RelayTask
 from wrappers.errors import MarketError
-from wrappers.task import TurnTask
+from wrappers.task import Coverage, TurnTask
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = [
@@ -320,7 +320,9 @@ def test_a_budget_that_the_cold_start_exceeds_is_told(mpt: Call, tmp_path: Path)
     assert (
         f"warning: the cold start alone took {took} of 1e-05 GFLOP; nothing was trained" in errors
     )
-    assert "raise --budget-gflop or lower --cold-start.episodes" in errors
+    before = f"will take about {took} GFLOP of a budget of 1e-05, and nothing will be trained"
+    assert before in errors and errors.index(before) < errors.index("alone took")
+    assert errors.count("raise --budget-gflop or lower --cold-start.episodes") == 2
     # The cold start's time counts, also for a run that goes on from there.
     _, state = load_checkpoint(RunFolder(folder).checkpoint)
     assert state["wall_seconds"] == summary["wall_seconds"] > 0
@@ -380,6 +382,22 @@ def test_eval_as_json_is_what_training_reported(mpt: Call, trained: Path) -> Non
     assert json.loads(out) == summary["final"]
     _, out, _ = mpt("eval", str(trained), "--json", "--checkpoint", "cold_start")
     assert json.loads(out) == summary["cold_start"]
+
+
+def test_eval_says_how_much_of_a_data_set_was_played(
+    mpt: Call, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "data set" not in mpt("eval", str(trained))[1]
+    assert "coverage" not in json.loads(mpt("eval", str(trained), "--json")[1])
+    monkeypatch.setattr(RelayTask, "coverage", Coverage(775, 778))
+    assert (
+        "775 of 778 episodes; 3 cannot be played and are left out" in mpt("eval", str(trained))[1]
+    )
+    as_json = json.loads(mpt("eval", str(trained), "--json")[1])
+    assert as_json["coverage"] == {"used": 775, "total": 778}
+    monkeypatch.setattr(RelayTask, "coverage", Coverage(778, 778))
+    _, out, _ = mpt("eval", str(trained))
+    assert "778 of 778 episodes\n" in out and "left out" not in out
 
 
 def test_eval_swaps_the_coordination(mpt: Call, trained: Path) -> None:

@@ -23,8 +23,9 @@ from mpt_train.coordination.graph_of_agents import GraphOfAgents
 from mpt_train.flops import FlopCounter
 from mpt_train.games import build_game
 from mpt_train.loop import Trainer
-from mpt_train.policy import SwarmPolicy
-from mpt_train.rollout import TurnContext, rollout
+from mpt_train.policies.base import TurnContext
+from mpt_train.policies.swarm import SwarmPolicy
+from mpt_train.rollout import rollout
 from mpt_train.seeds import training_seeds
 from tests.mpt_train.relay import tiny
 

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from benchmarks.main import main
 from mpt_envs import register, registry
-from mpt_train.checkpoint import load_checkpoint, save_checkpoint
 from mpt_train.config import TrainConfig, check_config, from_json, to_json
 from mpt_train.errors import CheckpointError, DivergedError, RunFolderError
 from mpt_train.evaluate import evaluate_run
-from mpt_train.loop import Trainer, clip_per_agent
+from mpt_train.learners.optimizer import clip_per_agent
+from mpt_train.loop import Trainer
 from mpt_train.methods import METHODS, method_config
+from mpt_train.runs.checkpoint import load_checkpoint, save_checkpoint
 from tests.mpt_train.relay import tiny
 from tests.toys import RelayTask
 from wrappers.errors import MarketError, TaskError

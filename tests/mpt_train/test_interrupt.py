@@ -14,14 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from mpt_train.checkpoint import has_checkpoint, load_checkpoint
 from mpt_train.errors import TrainingInterrupted
-from mpt_train.interrupt import StopRequest, graceful_interrupt
 from mpt_train.loop import Trainer
-from mpt_train.run_folder import RunFolder
+from mpt_train.runs.checkpoint import has_checkpoint, load_checkpoint
+from mpt_train.runs.folder import RunFolder
+from mpt_train.runs.interrupt import graceful_interrupt
 from tests.mpt_train.killed import BUDGET, METHOD
 from tests.mpt_train.relay import tiny
 from tests.mpt_train.runs import assert_same_run
+from tests.mpt_train.stops import StopAfter, StopIn
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
@@ -33,21 +34,19 @@ sys.exit(main())
 """
 
 
-class StopAfter(StopRequest):
-    """A request that comes after so many polls."""
-
-    def __init__(self, polls: int) -> None:
-        self.polls = polls
-        super().__init__()
-
-    @property
-    def requested(self) -> bool:
-        self.polls -= 1
-        return self.polls < 0
-
-    @requested.setter
-    def requested(self, value: bool) -> None:
-        pass
+PLACES: dict[str, tuple[tuple[str, ...], int, bool]] = {
+    "demonstrations": (("demonstrate",), 3, False),
+    "replayed demonstrations": (("replay_solo",), 3, False),
+    "cold start": (("fit",), 2, False),
+    "its evaluation": (("_start", "evaluate"), 7, False),
+    "between steps": (("_steps",), 1, True),
+    "rollout": (("step", "rollout"), 60, True),
+    "branches": (("collect", "rollout"), 10, True),
+    "learning curve": (("_curve",), 5, True),
+    "last point of the curve": (("_curve",), 25, True),
+    "final evaluation": (("_finish",), 9, True),
+}
+"""Where a stop can arrive: functions, how often it is let pass, whether there is a checkpoint."""
 
 
 def wait_for(condition: Callable[[], bool], program: subprocess.Popen[str]) -> None:
@@ -79,7 +78,7 @@ def test_first_signal_asks_and_second_raises(
         os.kill(os.getpid(), number)
         assert stop.requested
         assert stop.signal_number == number
-        assert "Stopping after this step" in capfd.readouterr().err
+        assert "Stopping, with a checkpoint" in capfd.readouterr().err
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), number)
     assert signal.getsignal(number) is before
@@ -106,7 +105,7 @@ def test_stopped_at_any_steps_and_resumed(method: str, tmp_path: Path) -> None:
     choose = random.Random(method)
     while True:
         trainer = Trainer(
-            config, tmp_path / "parts", resume=True, stop=StopAfter(choose.randint(1, 12))
+            config, tmp_path / "parts", resume=True, stop=StopAfter(choose.randint(1, 300))
         )
         stopped = None
         try:
@@ -117,10 +116,35 @@ def test_stopped_at_any_steps_and_resumed(method: str, tmp_path: Path) -> None:
             break
         stops += 1
         assert stopped.folder == tmp_path / "parts"
-        _, state = load_checkpoint(tmp_path / "parts" / "checkpoint")
-        assert state["step"] == stopped.step
+        assert stopped.saved == has_checkpoint(tmp_path / "parts" / "checkpoint")
+        if stopped.saved:
+            _, state = load_checkpoint(tmp_path / "parts" / "checkpoint")
+            assert state["step"] == stopped.step
     assert stops >= 1
     assert_same_run(tmp_path / "parts", tmp_path / "whole")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_stop_is_obeyed_wherever_it_arrives(place: str, tmp_path: Path) -> None:
+    """At the next turn or mini-batch; and the resumed run comes to the same numbers."""
+    names, skip, saved = PLACES[place]
+    stop = StopIn(*names, skip=skip)
+    config = tiny("monolithic" if "replayed" in place else "mpt")
+    Trainer(config, tmp_path / "whole").train()
+    run = RunFolder(tmp_path / "parts")
+    trainer = Trainer(config, run.path, stop=stop)
+    with pytest.raises(TrainingInterrupted, match="after step" if saved else "in the cold start"):
+        trainer.train()
+    assert stop.skip == -1, "asked once, and obeyed"
+    assert has_checkpoint(run.checkpoint) == saved and not run.summary.exists()
+    assert trainer.counter.total == trainer.progress.flop, "what was left is not counted"
+    if place == "final evaluation":
+        steps = load_checkpoint(run.checkpoint)[1]["step"]
+        resumed = Trainer(config, run.path, resume=True)
+        assert resumed.train().steps == steps
+    else:
+        Trainer(config, run.path, resume=True).train()
+    assert_same_run(run.path, tmp_path / "whole")
 
 
 def test_stopping_without_a_folder() -> None:
@@ -179,7 +203,7 @@ def test_second_ctrl_c_quits_at_once(tmp_path: Path) -> None:
         assert program.stderr is not None
         wait_for(lambda: has_checkpoint(run.checkpoint), program)
         program.send_signal(signal.SIGINT)
-        while "Stopping after this step" not in program.stderr.readline():
+        while "Stopping, with a checkpoint" not in program.stderr.readline():
             assert program.poll() is None
         asked = time.monotonic()
         program.send_signal(signal.SIGINT)

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from mpt_train.errors import LogError
-from mpt_train.logs import RunLogger, read_metrics
+from mpt_train.runs.logs import RunLogger, read_metrics
 
 
 def event_values(folder: Path) -> dict[str, list[tuple[int, float]]]:

@@ -10,13 +10,14 @@ import torch
 
 from mpt_train import flops
 from mpt_train.agents import build_agents
-from mpt_train.cold_start import demonstrate, replay_solo
 from mpt_train.config import BidLearning, EnvConfig, from_json, to_json
+from mpt_train.credit import credit_by_role
+from mpt_train.demonstrations import demonstrate, replay_solo
 from mpt_train.evaluate import evaluate
 from mpt_train.flops import FlopCounter
 from mpt_train.games import build_game
-from mpt_train.loop import Trainer, clip_per_agent
-from mpt_train.losses import action_loss
+from mpt_train.learners.optimizer import clip_per_agent
+from mpt_train.loop import Trainer
 from mpt_train.methods import METHODS, method_config
 from mpt_train.rollout import rollout
 from mpt_train.seeds import demonstration_seeds, evaluation_seeds, training_seeds, validation_seeds
@@ -169,9 +170,7 @@ def test_credit_is_reported_over_all_copies_of_a_role() -> None:
     game.reset(training_seeds(0, 0, 16))
     batch = rollout(game, agents.policy, agents.coordination, FlopCounter())
     credit = np.arange(batch.rewards.size, dtype=np.float64).reshape(batch.rewards.shape)
-    _, statistics = action_loss(
-        batch, agents.policy, agents.coordination, credit, credit, 0.0, FlopCounter()
-    )
+    statistics = credit_by_role(batch, credit)
     roles = np.array(batch.roles)
     for role in set(batch.roles):
         mine = credit[batch.acted & (roles[batch.winners] == role)]

@@ -12,10 +12,13 @@ from mpt_train.agents import build_agents
 from mpt_train.config import BidLearning, EnvConfig, OptimizerConfig
 from mpt_train.flops import FlopCounter
 from mpt_train.games import build_game
+from mpt_train.learners.base import minibatches
+from mpt_train.learners.reinforce import Reinforce
 from mpt_train.loop import Trainer
-from mpt_train.losses import surrogate
-from mpt_train.policy import log_prob_rows, masked_log_softmax
-from mpt_train.rollout import rollout, take
+from mpt_train.policies.distributions import log_prob_rows, masked_log_softmax
+from mpt_train.policies.surrogate import surrogate
+from mpt_train.records import take
+from mpt_train.rollout import rollout
 from mpt_train.seeds import training_seeds
 from tests.mpt_train.relay import tiny
 
@@ -95,13 +98,10 @@ def test_what_has_moved_far_enough_is_moved_no_further() -> None:
 
 
 def test_mini_batches_share_out_the_episodes() -> None:
-    config = dataclasses.replace(tiny("mpt-plus"), num_envs=10)
-    config = dataclasses.replace(config, optimizer=OptimizerConfig(minibatches=4))
-    parts = Trainer(config)._minibatches()
+    parts = minibatches(10, 4)
     assert sorted(np.concatenate(parts).tolist()) == list(range(10))
     assert [len(part) for part in parts] == [3, 3, 2, 2]
-    many = dataclasses.replace(config, optimizer=OptimizerConfig(minibatches=16))
-    assert [len(part) for part in Trainer(many)._minibatches()] == [1] * 10, "one an episode"
+    assert [len(part) for part in minibatches(10, 16)] == [1] * 10, "one an episode"
 
 
 @pytest.mark.parametrize("agents", [2, 4])
@@ -129,13 +129,15 @@ def test_every_pair_serves_one_update(kind: str) -> None:
     config = dataclasses.replace(config, optimizer=OptimizerConfig(minibatches=4))
     trainer = Trainer(config)
     seen = []
-    learn = trainer._learn
+    learner = trainer.learner
+    assert isinstance(learner, Reinforce)
+    update = learner._update
 
-    def spy(batch, pairs, *rest):  # type: ignore[no-untyped-def]
-        seen.append((batch, pairs))
-        return learn(batch, pairs, *rest)
+    def spy(experience, *rest):  # type: ignore[no-untyped-def]
+        seen.append((experience.batch, experience.pairs))
+        return update(experience, *rest)
 
-    trainer._learn = spy  # type: ignore[method-assign]
+    learner._update = spy  # type: ignore[method-assign]
     record = trainer.step()
     counts = record["pairs"]
     used = counts["contested"] - counts["dropped"] - counts["tied"]

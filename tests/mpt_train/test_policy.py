@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from mpt_train.config import NetworkConfig
-from mpt_train.loop import clip_per_agent
-from mpt_train.outcome import outcome_log_prob
-from mpt_train.policy import SwarmPolicy, masked_log_softmax, sample_all, sample_rows
+from mpt_train.coordination.outcome import outcome_log_prob
+from mpt_train.learners.optimizer import clip_per_agent
+from mpt_train.policies.distributions import masked_log_softmax, sample_all, sample_rows
+from mpt_train.policies.swarm import SwarmPolicy
 from wrappers.auction import resolve_rows
 from wrappers.rng import STREAM_POLICY_ACTION, STREAM_POLICY_BID
 

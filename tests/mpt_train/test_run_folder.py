@@ -14,9 +14,9 @@ import pytest
 
 from mpt_train.config import TrainConfig
 from mpt_train.errors import RunFolderError, UsageError
-from mpt_train.files import TEMPORARY
 from mpt_train.loop import Trainer
-from mpt_train.run_folder import RunFolder, config_differences
+from mpt_train.runs.files import TEMPORARY
+from mpt_train.runs.folder import RunFolder, config_differences
 from tests.mpt_train.relay import tiny
 from wrappers.errors import MarketError
 
@@ -168,7 +168,7 @@ def test_summary(used: Path) -> None:
 def test_two_processes_do_not_train_in_one_folder(used: Path) -> None:
     pytest.importorskip("fcntl")
     code = (
-        "import sys, pathlib; from mpt_train.run_folder import RunFolder\n"
+        "import sys, pathlib; from mpt_train.runs.folder import RunFolder\n"
         "with RunFolder(pathlib.Path(sys.argv[1])).lock(): print('locked', flush=True); input()"
     )
     command = [sys.executable, "-c", code, str(used)]

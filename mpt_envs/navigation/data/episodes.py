@@ -425,15 +425,15 @@ class EpisodeSet:
         """Index of the episode of a random key; all are equally likely."""
         return _draw(key, len(self))
 
-    def leave_out(self, ids: Collection[str], folder: Path) -> None:
-        """Never draw these episodes; says so.
+    def leave_out(self, ids: Collection[str], folder: Path) -> int:
+        """Never draw these episodes; says so, and returns how many they are.
 
         Raises:
             EpisodeDataError: none would be left.
         """
         lost = [e.episode_id for e in self.episodes if e.episode_id in ids]
         if not lost:
-            return
+            return 0
         if len(lost) == len(self):
             raise EpisodeDataError(
                 f"none of the {len(self)} episodes in {folder} can be played on these graphs; are "
@@ -447,6 +447,7 @@ class EpisodeSet:
         left = np.array([e.episode_id not in ids for e in self.episodes])
         parts = tuple(part[left[part]] for part in self.parts)
         self.parts = parts if min(map(len, parts)) else (np.flatnonzero(left),) * 3
+        return len(lost)
 
     def key_for(self, seed: int, episode: int) -> int:
         """The index, which is a key, of an episode from the part of the seed."""

@@ -32,6 +32,7 @@ from mpt_envs.navigation.data.episodes import (
 )
 from mpt_envs.navigation.world.sources import Episode, Scene
 from wrappers.errors import TaskError
+from wrappers.task import Coverage
 
 if TYPE_CHECKING:
     from mpt_envs.navigation.batch import NavigationBatch
@@ -86,6 +87,7 @@ class R2RSource:
         episodes: the episodes, an `EpisodeSet`.
         unreachable: why no way leads from start to goal, by the id of the episode. Such an episode
             is never drawn; asked for by its id, it is an error.
+        coverage: how many of the episodes can be drawn.
     """
 
     name = "r2r"
@@ -114,7 +116,8 @@ class R2RSource:
                 else:
                     places[found.scan] += (found.start, found.goal)
         self._viewpoints = {scan: np.reshape(ends, (-1, 3)) for scan, ends in places.items()}
-        self.episodes.leave_out(self.unreachable, folder)
+        lost = self.episodes.leave_out(self.unreachable, folder)
+        self.coverage = Coverage(len(self.episodes) - lost, len(self.episodes))
         self._arguments = (
             str(folder.resolve()),
             split,

@@ -122,7 +122,8 @@ class EpisodeSource(Protocol):
 
     A source may keep scenes and distance fields that many episodes share. One over a fixed stock of
     episodes also has ``key_for(seed, episode)``, so that the seeds of training, development and
-    evaluation draw from different ones (`mpt_envs.splits`).
+    evaluation draw from different ones (`mpt_envs.splits`), and may have a ``coverage`` (see
+    `TurnTask`).
 
     Attributes:
         name: the part of the task's id after ``navigation/``, without version.

@@ -319,6 +319,10 @@ def test_no_episode_that_cannot_be_played_comes_up_in_the_middle_of_a_run(
     with pytest.warns(UserWarning, match=r"1 of the 4 episodes .* are left out \(ids 7\)"):
         task = mpt_envs.make_task(R2R, data=house)
     assert set(episodes_of(task, np.arange(60))) == {"1", "2", "9"}
+    assert task.coverage == (3, 4)
+    for options in ({}, {"vectorization": "lockstep"}, {"one_agent": True}, {"agents": 6}):
+        game = mpt_envs.make(R2R, api="vector", num_envs=1, data=house, **options)
+        assert game.coverage == (3, 4), "whatever way it is played"
     with pytest.raises(TaskError, match=f"episode 7 cannot be played: .*{message}"):
         task.reset(0, options={"episode": 7})
     for one in episodes:

@@ -16,7 +16,8 @@ from mpt_train.language.config import LanguageConfig
 from mpt_train.language.game import TextVectorGame
 from mpt_train.language.policy import LanguagePolicy
 from mpt_train.methods import method_config
-from mpt_train.rollout import Batch, rollout
+from mpt_train.records import Batch
+from mpt_train.rollout import rollout
 
 TASK = "crafting/crafting-table-v0"
 

@@ -18,7 +18,7 @@ from tests.mpt_train.language.swarms import build, config, play
 
 def logits_of(policy: LanguagePolicy, agents: list[int], prompts: list[np.ndarray]) -> torch.Tensor:
     with torch.no_grad():
-        session = policy.voices.session(agents)
+        session = policy.models.session(agents)
         session.append(prompts)
         assert session.logits is not None
         return session.logits
@@ -65,7 +65,7 @@ def test_learning_of_one_agent_leaves_the_others_bit_identical(
         own: list[list] = [[], [], []]
         own[agent] = [a for a in answers if a.agent == agent]
         weights = [[1.0] * len(x) for x in own]
-        loss, _ = _reinforce(policy, own, weights, [1.0] * 3, 0.0, FlopCounter(), "x", None)
+        loss, _ = _reinforce(policy.models, own, weights, [1.0] * 3, 0.0, FlopCounter(), "x", None)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()

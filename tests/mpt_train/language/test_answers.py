@@ -14,7 +14,8 @@ from mpt_train.language.asking import AskingPolicy, Question
 from mpt_train.language.errors import UnreadAnswerError
 from mpt_train.language.game import UNREAD, TextVectorGame
 from mpt_train.language.transcript import Answer
-from mpt_train.rollout import Batch, rollout
+from mpt_train.records import Batch
+from mpt_train.rollout import rollout
 from tests.mpt_train.language.swarms import build, config
 from wrappers.task import ParseError
 
@@ -50,7 +51,7 @@ def _never(*args: object) -> None:
 
 for _name in (
     *("lower_bids", "action_loss", "bid_loss", "preference_loss"),
-    *("fit", "read_demonstrations", "fit_file"),
+    *("read_demonstrations", "watch", "fit_flop", "fit"),
 ):
     setattr(Speaker, _name, _never)
 Speaker.__abstractmethods__ = frozenset()

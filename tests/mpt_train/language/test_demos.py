@@ -22,8 +22,8 @@ from mpt_train.language import cold_start, demos
 from mpt_train.language.errors import DemonstrationError
 from mpt_train.language.game import TextVectorGame
 from mpt_train.language.policy import LanguagePolicy
-from mpt_train.logs import RunLogger, read_metrics
 from mpt_train.loop import Trainer
+from mpt_train.runs.logs import RunLogger, read_metrics
 from mpt_train.seeds import demonstration_seeds
 from tests.mpt_train.language.swarms import TASK, build, config
 from tests.toys import RelayTask
@@ -89,9 +89,9 @@ def test_a_file_teaches_what_the_run_would_teach(tmp_path: Path) -> None:
     _, policy, game = build(run, 3)
     recorded = demonstrate(game, ColdStartConfig(), 0, policy.observation_size, policy.num_actions)
     direct = cold_start.encode(
-        policy, demos.replay(game, recorded.batch, demonstration_seeds(0, 3), "plain"), game
+        policy.models, demos.replay(game, recorded.batch, demonstration_seeds(0, 3), "plain"), game
     )
-    read = cold_start.encode(policy, demos.read(path), game)
+    read = cold_start.encode(policy.models, demos.read(path), game)
     for first, second in zip(direct, read, strict=True):
         assert len(first) == len(second) > 0
         for (phase, a), (other_phase, b) in zip(first, second, strict=True):
@@ -109,7 +109,7 @@ def test_roles_teach_all_their_copies(tmp_path: Path) -> None:
     run = config()
     run = type(run)(**{**run.__dict__, "env": type(run.env)(agents=6, max_turns=2)})
     _, policy, game = build(run, 1)
-    answers = cold_start.encode(policy, demos.read(path), game)
+    answers = cold_start.encode(policy.models, demos.read(path), game)
     assert [len(own) for own in answers] == [1] * 6
 
 
@@ -229,7 +229,7 @@ def test_answers_that_would_be_cut_off_are_told(tmp_path: Path) -> None:
     path.write_text(_line() + "\n" + _line(messages=_messages(long)), encoding="utf-8")
     _, policy, game = build(config())
     with pytest.raises(DemonstrationError, match=r"line 2 of .*cut off after 4"):
-        cold_start.encode(policy, demos.read(path), game)
+        cold_start.encode(policy.models, demos.read(path), game)
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
@@ -265,7 +265,7 @@ def test_an_agent_without_demonstrations_is_told(tmp_path: Path) -> None:
     path.write_text(json.dumps({"messages": _messages("0.5"), "role": "miner", "phase": "bid"}))
     _, policy, game = build(config())
     with pytest.raises(DemonstrationError, match="no answer of logger_0"):
-        cold_start.encode(policy, demos.read(path), game)
+        cold_start.encode(policy.models, demos.read(path), game)
 
 
 def test_the_loss_is_on_the_answers_only() -> None:
@@ -273,12 +273,14 @@ def test_the_loss_is_on_the_answers_only() -> None:
     _, policy, game = build(config(parameters="separate"))
     assert isinstance(policy, LanguagePolicy)
     example = demos.Example("logger_0", "logger", "bid", 0, 0, "", "Sees: log. Bid.", "0.9")
-    answer = cold_start.encode(policy, [example, *(_for(game, agent) for agent in (1, 2))], game)
+    answer = cold_start.encode(
+        policy.models, [example, *(_for(game, agent) for agent in (1, 2))], game
+    )
     own = answer[0][0][1]
     prompt_before = _prompt_log_prob(policy, own.prompt)
     before = _log_prob(policy, own)
     losses = cold_start.fit_answers(
-        policy, answer, ColdStartConfig(epochs=40, learning_rate=2e-3), 0, FlopCounter()
+        policy.models, answer, ColdStartConfig(epochs=40, learning_rate=2e-3), 0, FlopCounter()
     )
     after = _log_prob(policy, own)
     assert before < -5 and after > -0.5
@@ -294,7 +296,7 @@ def _for(game: TextVectorGame, agent: int) -> demos.Example:
 
 def _log_prob(policy: LanguagePolicy, answer: Any) -> float:
     with torch.no_grad():
-        log_probs, valid, _, _ = policy.voices.token_log_probs(
+        log_probs, valid, _, _ = policy.models.token_log_probs(
             0, [answer.prompt], [answer.tokens], 1.0
         )
     return float((log_probs * valid).sum())
@@ -302,7 +304,7 @@ def _log_prob(policy: LanguagePolicy, answer: Any) -> float:
 
 def _prompt_log_prob(policy: LanguagePolicy, prompt: Any) -> float:
     with torch.no_grad():
-        log_probs, valid, _, _ = policy.voices.token_log_probs(0, [prompt[:1]], [prompt[1:]], 1.0)
+        log_probs, valid, _, _ = policy.models.token_log_probs(0, [prompt[:1]], [prompt[1:]], 1.0)
     return float((log_probs * valid).sum())
 
 
@@ -352,7 +354,7 @@ def test_a_file_starts_a_task_that_has_no_expert(tmp_path: Path) -> None:
     trainer = Trainer(from_file(path), tmp_path / "run")
     before = [p.detach().clone() for p in trainer.agents.policy.parameters()]
     with RunLogger(tmp_path / "run") as logger:
-        trainer._cold_start(logger)
+        trainer._start(logger)
     (record,) = read_metrics(tmp_path / "run")
     assert {"cold_start_bid_loss", "cold_start_action_loss"} <= set(record)
     assert "demonstration_return" not in record and trainer.counter.parts["cold_start"] > 0

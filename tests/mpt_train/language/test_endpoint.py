@@ -27,7 +27,7 @@ from mpt_train.language.endpoint import Endpoint, EndpointPolicy
 from mpt_train.language.errors import EndpointError
 from mpt_train.loop import Trainer
 from mpt_train.rollout import rollout
-from mpt_train.run_folder import RunFolder
+from mpt_train.runs.folder import RunFolder
 from tests.mpt_train.language.swarms import TASK, config
 from wrappers.errors import MarketError
 
@@ -177,7 +177,9 @@ def test_a_server_plays() -> None:
         assert sorted(body["seed"] for body in server.bodies) == seeds
         assert np.array_equal(batch.actions, again.actions)
         with pytest.raises(EndpointError, match="cannot be updated"):
-            agents.policy.action_loss(batch, batch.rewards, 0.0, FlopCounter(), None)
+            agents.policy.action_loss(
+                batch, agents.coordination.refine, batch.rewards, 0.0, FlopCounter()
+            )
 
 
 def test_what_passes_is_tried_again() -> None:

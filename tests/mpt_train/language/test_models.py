@@ -141,7 +141,7 @@ def test_a_plug_in_brings_its_own_model(monkeypatch: pytest.MonkeyPatch) -> None
     module.wrong = lambda config: 7  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "my_models", module)
     _, policy, batch = play(config(model="my_models:load"))
-    assert policy.voices.loaded.model.config.model_type == "llama" and batch.num_turns
+    assert policy.models.loaded.model.config.model_type == "llama" and batch.num_turns
     with pytest.raises(ModelNotFoundError, match=r"must return \(model, tokenizer\)"):
         load_it("my_models:wrong")
 

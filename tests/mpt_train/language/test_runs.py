@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +18,17 @@ import torch
 from benchmarks.main import main
 from mpt_train.config import ColdStartConfig, EvalConfig, OptimizerConfig, TrainConfig
 from mpt_train.episode import record_agents, replay
+from mpt_train.errors import TrainingInterrupted
 from mpt_train.evaluate import evaluate_run
 from mpt_train.games import build_game
 from mpt_train.language.config import LanguageConfig
-from mpt_train.loop import Trainer, clip_per_agent
+from mpt_train.learners.optimizer import clip_per_agent
+from mpt_train.loop import Trainer
 from mpt_train.methods import method_config
-from mpt_train.run_folder import RunFolder
+from mpt_train.runs.folder import RunFolder
 from tests.mpt_train.language.swarms import TASK, config
 from tests.mpt_train.runs import assert_same_run
+from tests.mpt_train.stops import StopIn
 
 METHODS = (
     "mpt",
@@ -56,24 +64,70 @@ def small(run: TrainConfig) -> TrainConfig:
     return dataclasses.replace(run, num_envs=3, optimizer=optimizer, budget_gflop=24.0)
 
 
-def test_a_resumed_run_gives_the_same_numbers(tmp_path: Path) -> None:
-    run = dataclasses.replace(config(), checkpoint_every=1, budget_gflop=26.0)
-    Trainer(run, tmp_path / "whole").train()
-    first = Trainer(run, tmp_path / "parts")
-    first.stop.requested = True  # after the first step
-    with pytest.raises(KeyboardInterrupt):
+RUN = dataclasses.replace(config(), checkpoint_every=1, budget_gflop=18.0)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was never stopped."""
+    folder = tmp_path_factory.mktemp("whole")
+    Trainer(RUN, folder / "run").train()
+    return folder / "run"
+
+
+@pytest.mark.parametrize(
+    ("names", "skip", "steps"),
+    [
+        (("watch",), 5, 0),  # between demonstrated answers
+        (("fit_answers",), 1, 0),
+        (("_start", "evaluate"), 2, 0),
+        (("step", "rollout"), 6, 1),
+        (("_finish",), 2, None),
+    ],
+)
+def test_a_stopped_run_comes_to_the_same_numbers(
+    names: tuple[str, ...], skip: int, steps: int | None, whole: Path, tmp_path: Path
+) -> None:
+    first = Trainer(RUN, tmp_path / "run", stop=StopIn(*names, skip=skip))
+    with pytest.raises(TrainingInterrupted) as stopped:
         first.train()
-    assert first.progress.step == 1
-    resumed = Trainer(run, tmp_path / "parts", resume=True)
-    assert resumed.progress.step == 1
+    if steps is None:
+        steps = RunFolder(whole).read_summary()["steps"]
+    assert first.progress.step == stopped.value.step == steps
+    resumed = Trainer(RUN, tmp_path / "run", resume=True)
+    assert resumed.progress.step == steps
     resumed.train()
-    assert_same_run(tmp_path / "parts", tmp_path / "whole")
+    assert_same_run(tmp_path / "run", whole)
+
+
+def test_sigterm_ends_a_cold_start_of_language_models_in_seconds(tmp_path: Path) -> None:
+    """Of one that takes minutes, and that was told to take more than the whole budget."""
+    options = ["mpt", "--policy", "language", "--language.model", "tiny", "--task", TASK]
+    options += ["--budget-gflop", "2", "--num-envs", "4", "--cold-start.episodes", "8"]
+    program = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.main", "train", *options, "--folder", tmp_path / "run"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with program:
+        assert program.stderr is not None
+        told = iter(program.stderr.readline, "")
+        line = next((line for line in told if line.startswith("warning: the cold start")), "")
+        program.terminate()
+        asked = time.monotonic()
+        rest = program.stderr.read()
+    assert re.search(r"about \d{3} GFLOP of a budget of 2, and nothing will be trained", line)
+    assert program.returncode == 128 + signal.SIGTERM, rest
+    assert time.monotonic() - asked < 20
+    assert "Stopped in the cold start" in rest and "--resume" in rest and "Traceback" not in rest
+    assert {p.name for p in (tmp_path / "run").iterdir()} >= {"config.json"}
+    assert not RunFolder(tmp_path / "run").checkpoint.exists()
 
 
 def test_the_checkpoint_holds_adapters_only(tmp_path: Path) -> None:
     trainer = Trainer(config(), tmp_path / "run")
     trainer.train()
-    from mpt_train.checkpoint import load_checkpoint
+    from mpt_train.runs.checkpoint import load_checkpoint
 
     tensors, _ = load_checkpoint(RunFolder(tmp_path / "run").checkpoint)
     own = [name for name in tensors if not name.startswith(("adam.", "base."))]

@@ -100,7 +100,7 @@ def demonstrate(task: str, path: Path) -> str:
 def test_smollm2_learns_to_answer_and_goes_through_all_phases(task: str, tmp_path: Path) -> None:
     trainer = Trainer(run(task, demonstrate(task, tmp_path / "demos.jsonl")))
     start, before = time.perf_counter(), time.process_time()
-    trainer._cold_start(None)
+    trainer._start(None)
     metrics = trainer.progress.cold_start["metrics"]
     print(
         f"\n{task}: cold start {time.perf_counter() - start:.0f} s "
@@ -140,7 +140,7 @@ def test_smollm2_answers_as_fast_as_generate() -> None:
 
     # No answer ends early, here or there.
     use(policy, reuse_prompts=False, max_answer_tokens=8)
-    policy.voices.loaded.stop = (10**6,)
+    policy.models.loaded.stop = (10**6,)
     times: dict[str, list[float]] = {"ours": [], "generate": []}
     with torch.inference_mode():
         for round_ in range(4):

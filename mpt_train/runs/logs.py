@@ -3,7 +3,7 @@
 ``metrics.jsonl`` is the record of what happened; everything else (plots, tables) is made from it. A
 line is one JSON object that starts with ``step`` (training steps done) and ``kind`` ("train",
 "curve" or "cold_start"). NaN and infinities are the strings "NaN", "Infinity" and "-Infinity", so
-that every line is valid JSON (`mpt_train.plain`); `read_metrics` turns them back.
+that every line is valid JSON (`mpt_train.runs.plain`); `read_metrics` turns them back.
 
 A process that is killed while it writes leaves half a line at the end. Readers ignore it, and it is
 cut off when the log is opened again. A run that goes back to a checkpoint first calls
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from mpt_train.errors import LogError
-from mpt_train.event_file import EventFile
-from mpt_train.files import reason, write_atomically
-from mpt_train.plain import from_plain, to_plain
+from mpt_train.runs.event_file import EventFile
+from mpt_train.runs.files import reason, write_atomically
+from mpt_train.runs.plain import from_plain, to_plain
 
 METRICS = "metrics.jsonl"
 TENSORBOARD = "tb"

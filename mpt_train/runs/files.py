@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from mpt_train.plain import to_plain
+from mpt_train.runs.plain import to_plain
 
 TEMPORARY = ".part"
 """Suffix of files that are not complete yet."""
@@ -57,7 +57,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a value (see `mpt_train.plain`) as indented JSON, atomically."""
+    """Write a value (see `mpt_train.runs.plain`) as indented JSON, atomically."""
     text = json.dumps(to_plain(value), indent=1, allow_nan=False) + "\n"
     write_atomically(path, text.encode())
 

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from mpt_train.coordination.base import central_rows
 from mpt_train.flops import BACKWARD, FlopCounter, layers
-from mpt_train.networks import StackedMLP
-from mpt_train.rollout import Batch
+from mpt_train.policies.networks import StackedMLP
+from mpt_train.records import Batch
 
 CREDIT, TEAM = 0, 1
 """Columns of the critic's output."""

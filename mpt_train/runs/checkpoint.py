@@ -29,8 +29,8 @@ import safetensors.torch
 import torch
 
 from mpt_train.errors import CheckpointError
-from mpt_train.files import reason, remove_temporary, sync_folder, write_atomically
-from mpt_train.plain import from_plain, to_plain
+from mpt_train.runs.files import reason, remove_temporary, sync_folder, write_atomically
+from mpt_train.runs.plain import from_plain, to_plain
 
 FORMAT = "mpt-checkpoint"
 VERSION = 1
@@ -50,7 +50,7 @@ def save_checkpoint(
         path: the checkpoint's folder; made if it is missing.
         tensors: any dtypes and shapes, on any device; each is saved on its own, so sharing memory
             is no concern.
-        state: values that JSON can express (`mpt_train.plain`); floats keep all their bits.
+        state: values that JSON can express (`mpt_train.runs.plain`); floats keep all their bits.
 
     Raises:
         CheckpointError: it cannot be written; a checkpoint that was there before is still valid.

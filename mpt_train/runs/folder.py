@@ -3,10 +3,10 @@
 ::
 
     config.json       the `TrainConfig` of the run
-    metrics.jsonl     the log (`mpt_train.logs`)
+    metrics.jsonl     the log (`mpt_train.runs.logs`)
     tb/               the log for TensorBoard
     cold_start/       the checkpoint right after the cold start
-    checkpoint/       the last checkpoint (`mpt_train.checkpoint`)
+    checkpoint/       the last checkpoint (`mpt_train.runs.checkpoint`)
     summary.json      the `RunSummary`, once the run has ended
 """
 
@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mpt_train.checkpoint import has_checkpoint
 from mpt_train.config import TrainConfig, check_config, from_json, to_json
 from mpt_train.errors import RunFolderError
-from mpt_train.files import TEMPORARY, reason, remove_temporary, write_json
-from mpt_train.logs import METRICS, TENSORBOARD
-from mpt_train.plain import from_plain
+from mpt_train.runs.checkpoint import has_checkpoint
+from mpt_train.runs.files import TEMPORARY, reason, remove_temporary, write_json
+from mpt_train.runs.logs import METRICS, TENSORBOARD
+from mpt_train.runs.plain import from_plain
 
 CONFIG = "config.json"
 CHECKPOINT = "checkpoint"
@@ -164,7 +164,7 @@ class RunFolder:
         return summary
 
     def write_summary(self, summary: Any) -> None:
-        """Keep the summary of the finished run (plain values, see `mpt_train.plain`)."""
+        """Keep the summary of the finished run (plain values, see `mpt_train.runs.plain`)."""
         with _explained(self.path):
             write_json(self.summary, summary)
 

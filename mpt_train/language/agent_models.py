@@ -12,15 +12,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mpt_train.language.chat import Tokens
+from mpt_train.errors import is_out_of_memory
+from mpt_train.language.chat import Chat, Tokens
 from mpt_train.language.config import LanguageConfig
-from mpt_train.language.decoding import Reading, Session, Work, work_of
+from mpt_train.language.decoding import Reading, Session, Work, check_distribution, work_of
+from mpt_train.language.errors import ModelNotFoundError
 from mpt_train.language.flop import ModelFlop, model_flop
 from mpt_train.language.lora import AdapterBank
+from mpt_train.language.model_checks import vocabulary
 from mpt_train.language.models import Loaded, device_of, dtype_of
 
 
-class Voices:
+class AgentModels:
     """The models of A agents.
 
     Args:
@@ -33,6 +36,7 @@ class Voices:
         agents: what learns, a module per agent.
         reference: the same before reinforcement learning, or None if no divergence is wanted.
         flop: what a token costs.
+        chat: writes prompts and answers in tokens.
     """
 
     def __init__(self, loaded: Loaded, count: int, config: LanguageConfig, seed: int) -> None:
@@ -40,6 +44,7 @@ class Voices:
         self.count = count
         self.loaded = loaded
         self.device = device_of(config)
+        self.chat = Chat(loaded.tokenizer, loaded.end, config.max_prompt_tokens, config.model)
         self._stamp = 0
         self._autocast = config.parameters == "separate" and dtype_of(config) == torch.bfloat16
         self._bank: AdapterBank | None = None
@@ -192,6 +197,40 @@ class Voices:
         if not shown:
             return None
         return lambda ids, mask: reader.inputs(ids, mask, shown)
+
+    def picture_tokens(self, picture: NDArray[np.uint8] | None) -> Tokens | None:
+        """The tokens that stand for a picture in a prompt; None without one."""
+        reader = self.loaded.pictures
+        return None if picture is None or reader is None else reader.tokens(picture)
+
+    @torch.no_grad()
+    def try_out(self) -> None:
+        """Let the first model read a short prompt.
+
+        Raises:
+            ModelNotFoundError: it cannot.
+            DivergedError: what comes out is no distribution.
+        """
+        name = self.config.model
+        prompt = self.chat.encode("", ["0.5"])
+        rows = vocabulary(self.model_of(0))
+        if int(prompt.max()) >= rows:
+            raise ModelNotFoundError(
+                f"the chat template of {name} writes token {int(prompt.max())}, and its model has "
+                f"only {rows}: they do not belong together"
+            )
+        try:
+            with self.computing():
+                session = self.session([0])
+                session.append([prompt])
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            raise ModelNotFoundError(
+                f"{name} was loaded, but cannot read a prompt: {type(error).__name__}: {error}"
+            ) from error
+        assert session.logits is not None
+        check_distribution(torch.log_softmax(session.logits / self.config.temperature, dim=-1))
 
     # -- reference ---------------------------------------------------------------------------
 

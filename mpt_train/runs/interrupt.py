@@ -1,13 +1,16 @@
-"""Stopping a training run between two steps: Ctrl-C, or the signal of a cluster's scheduler.
+"""Stopping a run that is under way: Ctrl-C, or the signal of a cluster's scheduler.
 
 ::
 
     with graceful_interrupt() as stop:
-        while not done and not stop.requested:
+        while not done:
+            stop.check()
             step()
 
-The loop only reads a flag; the program around it decides whether signals set it. A library that
-calls the loop passes no flag, and Ctrl-C is the usual `KeyboardInterrupt`.
+Whatever takes long polls the request at moments at which it can be left: between the turns of a
+rollout, between mini-batches of the cold start. What it raises, `StopRequested`, is caught where
+it is known what is to be kept. The program around it decides whether signals set the request; a
+library that calls the loop passes none, and Ctrl-C is the usual `KeyboardInterrupt`.
 """
 
 from __future__ import annotations
@@ -20,13 +23,17 @@ from collections.abc import Iterator
 from types import FrameType
 
 MESSAGE = (
-    "\nStopping after this step, with a checkpoint. (Ctrl-C again quits at once and loses the "
-    "steps since the last checkpoint.)\n"
+    "\nStopping, with a checkpoint of the steps that are done. (Ctrl-C again quits at once and "
+    "loses those since the last checkpoint.)\n"
 )
 
 
+class StopRequested(Exception):
+    """Work was left because somebody asked to stop."""
+
+
 class StopRequest:
-    """A flag that asks a loop to stop at the end of its step.
+    """A flag that asks work to be left.
 
     Attributes:
         requested: whether somebody asked.
@@ -38,9 +45,18 @@ class StopRequest:
         self.signal_number = int(signal.SIGINT)
 
     def request(self, signal_number: int = signal.SIGINT) -> None:
-        """Ask the loop to stop."""
+        """Ask to stop."""
         self.requested = True
         self.signal_number = int(signal_number)
+
+    def check(self) -> None:
+        """Go on, or not.
+
+        Raises:
+            StopRequested: somebody asked.
+        """
+        if self.requested:
+            raise StopRequested
 
 
 @contextlib.contextmanager

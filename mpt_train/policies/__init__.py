@@ -1,0 +1,1 @@
+"""Who acts: what every policy does (`base`), small networks (`swarm`), agents in text (`text`)."""
