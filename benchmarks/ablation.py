@@ -17,11 +17,11 @@ from typing import Any
 
 import tyro
 
-from benchmarks.compare import FULL, QUICK, choose_folder, command_line
-from benchmarks.domains import domain_of, for_domain
-from benchmarks.experiment import Plan, Variant, run_experiment
-from benchmarks.runner import usable_cores
 from mpt_train.cli.console import run, usage_errors
+from mpt_train.comparison.command import FULL, QUICK, choose_folder, command_line
+from mpt_train.comparison.domains import domain_of, for_domain
+from mpt_train.comparison.experiment import Plan, Variant, run_experiment
+from mpt_train.comparison.runner import usable_cores
 from mpt_train.config import TrainConfig, from_json, to_json
 from mpt_train.methods import METHODS, method_config
 

@@ -33,7 +33,7 @@ import numpy as np
 import torch
 import tyro
 
-from benchmarks.provenance import provenance
+from mpt_train.comparison.provenance import provenance
 
 Size = Literal["tiny", "0.1b", "0.5b", "1b"]
 

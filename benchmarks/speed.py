@@ -30,10 +30,7 @@ from typing import Any, Literal
 
 import tyro
 
-from benchmarks.domains import domain_name
 from benchmarks.noop import BareAEC
-from benchmarks.provenance import provenance
-from benchmarks.results import write_numbers
 from benchmarks.speed_envs import (
     VectorPlay,
     VectorRates,
@@ -47,8 +44,11 @@ from benchmarks.speed_envs import (
     snapshot_time,
     states_of,
 )
-from benchmarks.tables import Table, plain
 from benchmarks.timing import Measure, Measured, interleave, one_core, ratio
+from mpt_train.comparison.domains import domain_name
+from mpt_train.comparison.provenance import provenance
+from mpt_train.comparison.results import write_numbers
+from mpt_train.comparison.tables import Table, plain
 from wrappers.errors import how_to_install
 
 Part = Literal["aec", "vector", "snapshot", "search", "training"]

@@ -4,8 +4,8 @@ Every method is trained on the same grid, at the same compute, with training see
 comparison uses: in crafting first learning rates times network widths, then, at the best of these,
 entropy bonuses times updates per batch; in another domain learning rates, then entropy bonuses, at
 what is best in crafting. The best point of each method, by the mean over the seeds, is what
-`mpt_train.methods` holds, and `benchmarks.domains` for other domains; all points are written beside
-it. The return is measured on validation worlds, on which nothing else is.
+`mpt_train.methods` holds, and `mpt_train.comparison.domains` for other domains; all points are
+written beside it. The return is measured on validation worlds, on which nothing else is.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any, Literal
 
 import tyro
 
-from benchmarks.domains import Tuned, for_domain
-from benchmarks.runner import usable_cores
 from mpt_train.cli.console import run, usage_errors
+from mpt_train.comparison.domains import Tuned, for_domain
+from mpt_train.comparison.runner import usable_cores
 from mpt_train.config import EvalConfig, TrainConfig
 from mpt_train.methods import METHODS, method_config
 from mpt_train.runs.files import write_json

@@ -14,6 +14,7 @@
 `mpt_envs.testing` holds the tests that every environment must pass; it is imported on demand.
 """
 
+from mpt_envs import foreign as _foreign  # noqa: F401  (first: it says what is wrong)
 from mpt_envs.make import as_env, make, make_task
 from mpt_envs.registry import (
     Backend,

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import report
 from benchmarks.ablation import (
     ADDED,
     CHANGED,
@@ -19,11 +18,12 @@ from benchmarks.ablation import (
     plan_of,
     taken_back,
 )
-from benchmarks.results import differences
+from mpt_train.comparison import report
+from mpt_train.comparison.results import differences
 from mpt_train.errors import UsageError
 from mpt_train.loop import Trainer
 from mpt_train.methods import method_config
-from tests.benchmarks.summaries import comparison
+from tests.mpt_train.comparison.summaries import comparison
 
 
 def test_every_option_changes_something_and_can_be_trained() -> None:

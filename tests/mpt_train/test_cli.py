@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from benchmarks import main as program
-from benchmarks.main import COMMANDS, main
 from mpt_envs import register, registry
 from mpt_train.cli import console
+from mpt_train.cli import main as program
+from mpt_train.cli.main import COMMANDS, main
 from mpt_train.cli.train import default_folder, parse
 from mpt_train.errors import TrainingInterrupted
 from mpt_train.methods import METHODS, method_config
@@ -114,7 +114,7 @@ def test_help_is_quick() -> None:
     """Help loads neither torch nor a domain."""
     code = (
         "import sys, time; started = time.perf_counter()\n"
-        "from benchmarks.main import main\n"
+        "from mpt_train.cli.main import main\n"
         "main(['--help'])\n"
         "for command in ('train', 'eval', 'play'):\n"
         "    try: main([command, '--help'])\n"
@@ -264,7 +264,7 @@ def test_exit_codes_of_interruptions(
 def test_output_that_cannot_be_written(unbuffered: str) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.main", "tasks"],
+            [sys.executable, "-m", "mpt_train.cli.main", "tasks"],
             cwd=ROOT,
             stdout=full,
             stderr=subprocess.PIPE,

@@ -15,8 +15,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.main import main
 from mpt_envs import register, registry
+from mpt_train.cli.main import main
 from mpt_train.config import TrainConfig, check_config, from_json, to_json
 from mpt_train.errors import CheckpointError, DivergedError, RunFolderError
 from mpt_train.evaluate import evaluate_run

@@ -29,7 +29,7 @@ PROGRAM = """
 import sys
 from tests.mpt_train.relay import register_relay
 register_relay()
-from benchmarks.main import main
+from mpt_train.cli.main import main
 sys.exit(main())
 """
 

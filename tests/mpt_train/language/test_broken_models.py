@@ -15,9 +15,9 @@ import pytest
 import torch
 import transformers
 
-from benchmarks.main import main
 from mpt_train.agents import build_agents
 from mpt_train.cli import console
+from mpt_train.cli.main import main
 from mpt_train.config import TrainConfig
 from mpt_train.errors import CheckpointError, DivergedError, is_out_of_memory
 from mpt_train.evaluate import evaluate_run

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.main import main
 from mpt_envs import register, registry
+from mpt_train.cli.main import main
 from mpt_train.cold_start import demonstrate, replay_solo
 from mpt_train.config import ColdStartConfig, TrainConfig
 from mpt_train.flops import FlopCounter

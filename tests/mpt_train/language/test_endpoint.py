@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.main import main
 from mpt_train.agents import build_agents
+from mpt_train.cli.main import main
 from mpt_train.coordination.market import LearnedBids
 from mpt_train.evaluate import evaluate, evaluate_run, evaluate_server
 from mpt_train.flops import FlopCounter

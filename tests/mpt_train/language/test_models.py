@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.main import main
+from mpt_train.cli.main import main
 from mpt_train.language import navila
 from mpt_train.language.chat import FALLBACK, Chat
 from mpt_train.language.config import LanguageConfig

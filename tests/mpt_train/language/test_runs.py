@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.main import main
+from mpt_train.cli.main import main
 from mpt_train.config import ColdStartConfig, EvalConfig, OptimizerConfig, TrainConfig
 from mpt_train.episode import record_agents, replay
 from mpt_train.errors import TrainingInterrupted
@@ -105,7 +105,15 @@ def test_sigterm_ends_a_cold_start_of_language_models_in_seconds(tmp_path: Path)
     options = ["mpt", "--policy", "language", "--language.model", "tiny", "--task", TASK]
     options += ["--budget-gflop", "2", "--num-envs", "4", "--cold-start.episodes", "8"]
     program = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.main", "train", *options, "--folder", tmp_path / "run"],
+        [
+            sys.executable,
+            "-m",
+            "mpt_train.cli.main",
+            "train",
+            *options,
+            "--folder",
+            tmp_path / "run",
+        ],
         stderr=subprocess.PIPE,
         text=True,
     )

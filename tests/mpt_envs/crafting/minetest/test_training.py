@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.main import main
+from mpt_train.cli.main import main
 
 TASK = "crafting/crafting-table-v0"
 TINY = (

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.progress import Progress
-from benchmarks.runner import Job, Outcome, Running, State, run_jobs, usable_cores
+from mpt_train.comparison.progress import Progress
+from mpt_train.comparison.runner import Job, Outcome, Running, State, run_jobs, usable_cores
 
 HERE = Path(__file__).resolve().parent
 
@@ -90,7 +90,7 @@ def test_wrong_jobs(tmp_path: Path) -> None:
 SCRIPT = """
 import sys
 from pathlib import Path
-from benchmarks.runner import Interrupted, Job, run_jobs
+from mpt_train.comparison.runner import Interrupted, Job, run_jobs
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])

@@ -16,20 +16,21 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import compare, experiment
-from benchmarks.compare import CompareConfig, plan_of
-from benchmarks.domains import DOMAINS, Tuned
-from benchmarks.experiment import make_jobs, prepare_folder, run_experiment
-from benchmarks.jobs import RunProgress
-from benchmarks.results import load, summarize_swap
-from benchmarks.runner import State
 from mpt_envs import UnknownTaskError, make_task, registry
+from mpt_train.comparison import command as compare
+from mpt_train.comparison import experiment
+from mpt_train.comparison.command import CompareConfig, plan_of
+from mpt_train.comparison.domains import DOMAINS, Tuned
+from mpt_train.comparison.experiment import make_jobs, prepare_folder, run_experiment
+from mpt_train.comparison.jobs import RunProgress
+from mpt_train.comparison.results import load, summarize_swap
+from mpt_train.comparison.runner import State
 from mpt_train.errors import RunFolderError, UsageError
 from mpt_train.methods import METHODS
-from tests.benchmarks.small import plan, variant
+from tests.mpt_train.comparison.small import plan, variant
 from wrappers.errors import MarketError
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 
 
 # -- what is planned -------------------------------------------------------------------------
@@ -312,7 +313,14 @@ def test_an_experiment_and_its_resumption(tmp_path: Path) -> None:
 def start(folder: Path, budget: float, resume: str) -> subprocess.Popen[str]:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.benchmarks.small", str(folder), str(budget), resume],
+        [
+            sys.executable,
+            "-m",
+            "tests.mpt_train.comparison.small",
+            str(folder),
+            str(budget),
+            resume,
+        ],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,

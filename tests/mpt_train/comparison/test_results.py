@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks import report, tables
-from benchmarks.plots import draw_all
-from benchmarks.results import (
+from mpt_train.comparison import report, tables
+from mpt_train.comparison.plots import draw_all
+from mpt_train.comparison.results import (
     Comparison,
     Failure,
     ResultsError,
@@ -33,8 +33,8 @@ from benchmarks.results import (
     summarize,
     summarize_swap,
 )
-from benchmarks.stats import mean_interval
-from tests.benchmarks.summaries import MILESTONES, comparison, run_summary
+from mpt_train.comparison.stats import mean_interval
+from tests.mpt_train.comparison.summaries import MILESTONES, comparison, run_summary
 
 PLOTS = {"learning_curves", "final_returns", "swap", "participation", "milestones"}
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import tyro
 
-from benchmarks.domains import domain_of, for_domain
-from benchmarks.experiment import Plan, Variant, check_games, run_experiment
-from benchmarks.results import MPT_METHODS
-from benchmarks.runner import usable_cores
 from mpt_train.cli.console import run, usage_errors
 from mpt_train.cli.listings import describe_methods, description
+from mpt_train.comparison.domains import domain_of, for_domain
+from mpt_train.comparison.experiment import Plan, Variant, check_games, run_experiment
+from mpt_train.comparison.results import MPT_METHODS
+from mpt_train.comparison.runner import usable_cores
 from mpt_train.config import EvalConfig, TrainConfig, check_config
 from mpt_train.errors import RunFolderError
 from mpt_train.methods import METHODS, method_config
@@ -208,4 +208,4 @@ def command_line(program: str, config: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(run(lambda: main(sys.argv[1:], "python -m benchmarks.compare")))
+    sys.exit(run(lambda: main(sys.argv[1:], "python -m mpt_train.comparison.command")))

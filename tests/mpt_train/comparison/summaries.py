@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.results import Comparison, Failure, MethodResult, SeedResult
+from mpt_train.comparison.results import Comparison, Failure, MethodResult, SeedResult
 from mpt_train.methods import METHODS
 
 MILESTONES = (

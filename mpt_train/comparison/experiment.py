@@ -5,7 +5,7 @@ Both the comparison of methods and the ablation are one. The results folder::
     runs/VARIANT/seed-K/   the run folders (see `mpt_train.runs.folder`)
     swap/                  evaluations under other coordinations
     logs/                  output of the workers, and the full error of each failed job
-    results.json           all numbers (`benchmarks.results.Comparison`)
+    results.json           all numbers (`mpt_train.comparison.results.Comparison`)
     table.txt, table.md    the tables
     plots/                 pictures, each with its numbers beside it
     report.html            one page with everything
@@ -23,14 +23,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from benchmarks.jobs import RunProgress
-from benchmarks.progress import Progress
-from benchmarks.provenance import provenance
-from benchmarks.report import write_outputs
-from benchmarks.results import LEARNED, Comparison, Failure, MethodResult, SeedResult
-from benchmarks.runner import Interrupted, Job, Outcome, State, run_jobs
-from benchmarks.tables import as_text, duration
 from mpt_envs import spec
+from mpt_train.comparison.jobs import RunProgress
+from mpt_train.comparison.progress import Progress
+from mpt_train.comparison.provenance import provenance
+from mpt_train.comparison.report import write_outputs
+from mpt_train.comparison.results import LEARNED, Comparison, Failure, MethodResult, SeedResult
+from mpt_train.comparison.runner import Interrupted, Job, Outcome, State, run_jobs
+from mpt_train.comparison.tables import as_text, duration
 from mpt_train.config import TrainConfig, to_json
 from mpt_train.errors import RunFolderError
 from mpt_train.runs.files import reason
@@ -277,7 +277,7 @@ def make_jobs(plan: Plan, finished: set[tuple[str, int]]) -> list[Job]:
                 jobs.append(
                     Job(
                         name,
-                        "benchmarks.jobs:train",
+                        "mpt_train.comparison.jobs:train",
                         {"config": to_json(config), "folder": str(folder), "resume": plan.resume},
                         cost=expected_seconds(config),
                         after=SETUP,
@@ -289,7 +289,7 @@ def make_jobs(plan: Plan, finished: set[tuple[str, int]]) -> list[Job]:
                 jobs.append(
                     Job(
                         f"swap of {name}",
-                        "benchmarks.jobs:swap",
+                        "mpt_train.comparison.jobs:swap",
                         {"folder": str(folder), "coordinations": list(SWAPS), "path": str(path)},
                         cost=len(SWAPS) * _evaluation_seconds(config),
                         after=SETUP if done else name,
@@ -299,7 +299,7 @@ def make_jobs(plan: Plan, finished: set[tuple[str, int]]) -> list[Job]:
         jobs.append(
             Job(
                 REFERENCE,
-                "benchmarks.jobs:reference",
+                "mpt_train.comparison.jobs:reference",
                 {"config": to_json(plan.first), "path": str(plan.reference_file)},
                 cost=0.3 * _evaluation_seconds(plan.first),
                 after=SETUP,
@@ -313,7 +313,7 @@ def make_jobs(plan: Plan, finished: set[tuple[str, int]]) -> list[Job]:
         jobs.append(
             Job(
                 SETUP,
-                "benchmarks.jobs:prepare",
+                "mpt_train.comparison.jobs:prepare",
                 {"configs": list(shapes.values())},
                 cost=5.0,
                 typical=False,

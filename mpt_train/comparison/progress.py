@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from benchmarks.runner import Outcome, State
-from benchmarks.tables import duration
+from mpt_train.comparison.runner import Outcome, State
+from mpt_train.comparison.tables import duration
 
 Describe = Callable[[Outcome], str | None]
 

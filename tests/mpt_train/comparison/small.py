@@ -6,7 +6,7 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from benchmarks.experiment import Plan, Variant, run_experiment
+from mpt_train.comparison.experiment import Plan, Variant, run_experiment
 from mpt_train.config import ColdStartConfig, EvalConfig, NetworkConfig
 from mpt_train.methods import METHODS, method_config
 

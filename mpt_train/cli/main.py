@@ -11,7 +11,10 @@ from collections.abc import Sequence
 COMMANDS = {
     "train": ("mpt_train.cli.train:main", "train one method on one task"),
     "eval": ("mpt_train.cli.evaluate:main", "evaluate a run, also under another coordination"),
-    "compare": ("benchmarks.compare:main", "train all methods at equal compute, make a report"),
+    "compare": (
+        "mpt_train.comparison.command:main",
+        "train all methods at equal compute, make a report",
+    ),
     "play": ("mpt_train.cli.play:main", "show an episode as text or as an animated picture"),
     "demos": ("mpt_train.cli.demos:main", "write demonstrations as chat, for language models"),
     "tasks": ("mpt_train.cli.listings:tasks", "list the tasks"),

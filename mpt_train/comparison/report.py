@@ -1,6 +1,7 @@
 """The report: one HTML page that holds everything, pictures included, and needs no network.
 
-Run ``python -m benchmarks.report FOLDER`` to make tables, plots and page again from results.json.
+Run ``python -m mpt_train.comparison.report FOLDER`` to make tables, plots and page again from
+results.json.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.plots import Plot, draw_all, style_of
-from benchmarks.results import (
+from mpt_train.comparison.plots import Plot, draw_all, style_of
+from mpt_train.comparison.results import (
     Comparison,
     MethodResult,
     ResultsError,
@@ -24,7 +25,7 @@ from benchmarks.results import (
     save,
     summarize,
 )
-from benchmarks.tables import (
+from mpt_train.comparison.tables import (
     Table,
     as_markdown,
     as_text,
@@ -80,8 +81,9 @@ def page(comparison: Comparison, plots: Sequence[Plot]) -> str:
         f"<title>{_text(title(comparison))}</title>\n<style>\n{css}</style>\n</head>\n<body>\n"
         f"<main>\n<h1>{_text(title(comparison))}</h1>\n{_lead(comparison)}"
         f"<nav>{links}</nav>\n{_facts(comparison)}{_warnings(comparison)}{body}\n"
-        "<footer>Made from results.json by <code>python -m benchmarks.report</code>. The numbers "
-        "behind each picture are in the file of the same name with the suffix .json.</footer>\n"
+        "<footer>Made from results.json by <code>python -m mpt_train.comparison.report</code>. "
+        "The numbers behind each picture are in the file of the same name with the suffix .json."
+        "</footer>\n"
         "</main>\n</body>\n</html>\n"
     )
 
@@ -285,7 +287,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Make the outputs of results folders again."""
     folders = list(sys.argv[1:] if arguments is None else arguments)
     if not folders or any(folder.startswith("-") for folder in folders):
-        print("usage: python -m benchmarks.report FOLDER [FOLDER ...]", file=sys.stderr)
+        print("usage: python -m mpt_train.comparison.report FOLDER [FOLDER ...]", file=sys.stderr)
         return 0 if {"-h", "--help"} & set(folders) else 2
     for folder in map(Path, folders):
         try:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import stats as st
+from mpt_train.comparison import stats as st
 
 # Two-sided 95 % and 99 % critical values, as in the back of any textbook.
 TABLE_95 = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 5: 2.5706, 9: 2.2622, 30: 2.0423}

@@ -21,7 +21,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from benchmarks.results import (
+from mpt_train.comparison.results import (
     LEARNED,
     Comparison,
     MethodResult,
@@ -33,7 +33,7 @@ from benchmarks.results import (
     swap_order,
     write_numbers,
 )
-from benchmarks.stats import Interval
+from mpt_train.comparison.stats import Interval
 
 DPI = 160
 INK, GREY, LIGHT = "#222222", "#8c8c8c", "#e4e4e4"

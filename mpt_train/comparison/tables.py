@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from benchmarks.results import (
+from mpt_train.comparison.results import (
     Comparison,
     claims,
     differences,
@@ -17,7 +17,7 @@ from benchmarks.results import (
     summarize_swap,
     swap_order,
 )
-from benchmarks.stats import Interval
+from mpt_train.comparison.stats import Interval
 
 
 class Table(NamedTuple):

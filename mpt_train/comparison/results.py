@@ -1,7 +1,7 @@
 """What a comparison found: the raw numbers of every run, and the statistics over training seeds.
 
 `Comparison` is what results.json holds; tables, plots and the report are made from it alone, so
-they can be made again at any time (``python -m benchmarks.report FOLDER``).
+they can be made again at any time (``python -m mpt_train.comparison.report FOLDER``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.stats import (
+from mpt_train.comparison.stats import (
     Interval,
     PairedDifference,
     adjust,

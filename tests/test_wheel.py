@@ -1,0 +1,171 @@
+"""What an installed wheel is: complete, under names of its own, and able to play away from here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("mpt_envs", "mpt_train", "wrappers")
+
+
+def tracked() -> list[str]:
+    """Files of the project that git knows."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z"]
+    listing = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [name for name in listing.split("\0") if name and (ROOT / name).is_file()]
+
+
+def build(source: Path, out: Path) -> Path:
+    """A wheel, built without a network and without touching the checkout."""
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    command += ["--no-build-isolation", "--wheel-dir", str(out), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = out.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tracked files in a folder of their own: old builds lie beside those of a checkout."""
+    folder = tmp_path_factory.mktemp("source")
+    for name in tracked():
+        if not name.startswith(("benchmarks/results/", "tests/")):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(source, tmp_path_factory.mktemp("wheel"))
+
+
+def files_of(wheel: Path) -> set[str]:
+    names = zipfile.ZipFile(wheel).namelist()
+    return {name for name in names if ".dist-info/" not in name}
+
+
+def test_a_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel: Path) -> None:
+    wanted = {name for name in tracked() if name.split("/")[0] in PACKAGES}
+    assert any(name.endswith(".lua") for name in wanted)
+    assert files_of(wheel) == wanted
+
+
+def test_a_source_distribution_gives_the_same_wheel(
+    source: Path, wheel: Path, tmp_path: Path
+) -> None:
+    code = "import setuptools.build_meta as b, sys; b.build_sdist(sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=source, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path / "unpacked", filter="data")
+    (folder,) = (tmp_path / "unpacked").iterdir()
+    assert files_of(build(folder, tmp_path / "again")) == files_of(wheel)
+
+
+# -- away from the checkout ------------------------------------------------------------------
+
+PLAY = """
+import sys
+import mpt_envs
+from mpt_envs.registry import registry
+assert mpt_envs.__file__.startswith(sys.argv[1]), mpt_envs.__file__
+for name in sys.argv[2:]:
+    task, _, backend = name.partition("@")
+    options = {"backend": backend} if backend else {}
+    env = mpt_envs.make(task, max_turns=8, **options)
+    env.reset(seed=1)
+    for agent in env.agent_iter():
+        observation, reward, terminated, truncated, info = env.last()
+        over = terminated or truncated
+        env.step(None if over else env.action_space(agent).sample(info["action_mask"]))
+    env.close()
+    print(name, "played")
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Site-packages that nobody may write: the wheel, beside what the tests have installed."""
+    site = tmp_path_factory.mktemp("site")
+    zipfile.ZipFile(wheel).extractall(site)
+    for path in [*site.rglob("*"), site]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    return site
+
+
+def run_installed(installed: Path, cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with the wheel alone: no checkout, no home, nothing to write but a temp folder."""
+    # `-I` hides the environment's own additions; the editable install of the tests is left out.
+    start = (
+        f"import sys; sys.path[:0] = [{str(installed)!r}]; "
+        f"sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f)]; "
+        f"sys.path[:] = [p for p in sys.path if p != {str(ROOT)!r}]; "
+        "sys.argv[:] = sys.argv[1:]; "
+    )
+    code = arguments[0]
+    kept = ("PATH", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "TMPDIR")
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    return subprocess.run(
+        [sys.executable, "-I", "-c", start + f"exec({code!r})", "program", *arguments[1:]],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+MPT = "import sys; from mpt_train.cli.main import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.mark.parametrize("arguments", [("tasks",), ("methods",), ("compare", "--help")])
+def test_the_program_runs_from_a_wheel(
+    installed: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    done = run_installed(installed, tmp_path, MPT, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_every_domain_and_backend_plays_from_a_wheel(installed: Path, tmp_path: Path) -> None:
+    """Also the data that only a backend reads. Rules are compiled here, since nothing is cached."""
+    games = ["crafting/torch-v0", "navigation/floorplan-v0", "research/multihop-v0"]
+    server = Path("/usr/lib/minetest/minetestserver").exists() or any(
+        shutil.which(name) for name in ("minetestserver", "luantiserver")
+    )
+    if server:
+        games.append("crafting/torch-v0@minetest")
+    done = run_installed(installed, tmp_path, PLAY, str(installed), *games)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [f"{name} played" for name in games]
+
+
+# -- a namesake ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("package", ["mpt_envs", "mpt_train"])
+def test_a_foreign_package_of_the_name_wrappers_is_refused(tmp_path: Path, package: str) -> None:
+    foreign = tmp_path / "wrappers"
+    foreign.mkdir()
+    (foreign / "__init__.py").write_text("def wrap(): ...\n")
+    code = f"import sys; sys.path[:0] = [{str(tmp_path)!r}]; import {package}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert str(foreign) in last and "not the one of mpt-swarm" in last
