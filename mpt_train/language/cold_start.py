@@ -106,7 +106,7 @@ def fit_answers(
     """Supervised epochs over answers of each agent, one agent after the other.
 
     The loss of an answer is the mean over its tokens. The learners' Adam is not kept. ``stop`` is
-    polled between mini-batches.
+    polled between micro-batches.
     """
     losses: dict[str, float] = {}
     sums = {"act": [0.0, 0], "bid": [0.0, 0]}
@@ -120,12 +120,12 @@ def fit_answers(
         for epoch in range(config.epochs):
             order = generator.permutation(len(own))
             for start in range(0, len(order), config.batch_size):
-                if stop is not None:
-                    stop.check()
                 pick = [own[i] for i in order[start : start + config.batch_size]]
                 accumulator = Accumulator(models, torch.nn.ModuleList([models.agents[agent]]))
                 batch = [answer for _, answer in pick]
                 for rows in micro_batches(batch, models.config.micro_batch):
+                    if stop is not None:
+                        stop.check()
                     chosen = [batch[i] for i in rows]
                     with models.learning():
                         log_probs, valid, _, work = models.token_log_probs(

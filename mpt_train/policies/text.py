@@ -81,7 +81,7 @@ class TextPolicy(Policy, abc.ABC):
             config: epochs, batch size, learning rate.
             seed: training seed of the run.
             counter: operations.
-            stop: polled between mini-batches.
+            stop: polled between micro-batches.
 
         Returns:
             The losses of the last epoch.
