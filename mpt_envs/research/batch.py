@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Integral
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +12,13 @@ from mpt_envs.research.rules.expert import expert
 from mpt_envs.research.rules.metrics import METRICS, metrics_of
 from mpt_envs.research.rules.snapshots import decode, encode
 from mpt_envs.research.rules.turn import act, begin, set_key, wanted
-from mpt_envs.research.views.observation import OBSERVATION_SIZE, write_observation
+from mpt_envs.research.views.observation import FEATURE_NAMES, write_observation
 from mpt_envs.research.world.layout import (
     ACTIONS,
     DONE,
     DONE_RUNNING,
+    LAYOUT_VERSION,
     MASKS,
-    N_ACTIONS,
     QUERY,
     QUESTION,
     ROLES,
@@ -28,8 +26,9 @@ from mpt_envs.research.world.layout import (
     new_records,
 )
 from mpt_envs.research.world.multihop import MAX_TURNS, Source
-from wrappers.native import BatchTask, check_roles, check_rows
-from wrappers.rng import as_key, episode_key
+from wrappers.native import mask_rows
+from wrappers.records import RecordBatch
+from wrappers.rng import episode_key
 from wrappers.task import Snapshot
 
 TASK_ID: Final = "research/multihop-v0"
@@ -75,47 +74,40 @@ def observe_rows(records, t, out):
 
 
 @kernel
-def mask_rows(records, role, out):
-    """Write the legal actions of one role of every world into the rows of ``out``."""
-    for row in range(records.shape[0]):
-        bits = records[row, MASKS + role]
-        for action in range(out.shape[1]):
-            out[row, action] = (bits >> action & 1) == 1
-
-
-@kernel
 def expert_rows(records, t, bids, actions):
     """Write the expert's bids and actions of every world."""
     for row in range(records.shape[0]):
         expert(records[row], t, bids[row], actions[row])
 
 
-class ResearchBatch(BatchTask):
+class ResearchBatch(RecordBatch):
     """N episodes over one corpus.
 
     Args:
         source: corpus and questions.
         num_envs: N.
+
+    Attributes:
+        source: the same.
+        questions: of the source.
+        stacks: int32 ``(N, STACK)``: what the pages of the stack stand for, see `rules`.
     """
 
     roles = ROLES
-    action_counts = N_ACTIONS
     action_names = ACTIONS
-    observation_sizes = (OBSERVATION_SIZE,) * len(ROLES)
-    shared_observation = True
+    feature_names = FEATURE_NAMES
+    observation_low = 0.0
     metric_names = METRICS
     default_max_turns = MAX_TURNS
+    snapshot_version = LAYOUT_VERSION
 
     def __init__(self, source: Source, num_envs: int) -> None:
-        given: Any = num_envs
-        if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < 1:
-            raise ValueError(f"num_envs must be an int of at least 1, got {num_envs!r}")
+        super().__init__(num_envs, source=source)
         self.source = source
         self.questions = source.questions
         self.task_id = task_id(source)
-        self.num_envs = int(num_envs)
         self.records = new_records(self.num_envs)
-        self._stacks = np.full((self.num_envs, STACK), -1, np.int32)
+        self.stacks = np.full((self.num_envs, STACK), -1, np.int32)
         self._wanted = np.empty(self.num_envs, np.int64)
         everything = np.arange(self.num_envs, dtype=np.int64)
         self.reset(everything, np.zeros_like(everything), np.zeros_like(everything))
@@ -124,40 +116,24 @@ class ResearchBatch(BatchTask):
     def has_expert(self) -> bool:
         return self.questions.has_chains
 
-    def reset(
+    def begin_rows(
         self, rows: NDArray[np.int64], seeds: NDArray[np.int64], episodes: NDArray[np.int64]
     ) -> None:
-        rows = np.asarray(rows, np.int64)
-        if rows.size and not (rows.min() >= 0 and rows.max() < self.num_envs):
-            raise IndexError(f"rows must be 0 to {self.num_envs - 1}")
-        starts = zip(
-            rows.tolist(), np.asarray(seeds).tolist(), np.asarray(episodes).tolist(), strict=True
-        )
-        for row, seed, episode in starts:
+        for row, seed, episode in zip(
+            rows.tolist(), seeds.tolist(), episodes.tolist(), strict=True
+        ):
             key = episode_key(seed, episode)
             question = self.source.question_of(seed, key)
             self.questions.ready(question)
-            begin(self.records[row], self._stacks[row], self.questions.tables, question, key)
+            begin(self.records[row], self.stacks[row], self.questions.tables, question, key)
 
-    def observe(self, out: Sequence[NDArray[np.float32]]) -> None:
-        array = out[0]
-        if array.shape[0] != self.num_envs or array.shape[1] < OBSERVATION_SIZE:
-            raise ValueError(
-                f"observations need an array of at least ({self.num_envs}, {OBSERVATION_SIZE}), "
-                f"got {array.shape}"
-            )
-        observe_rows(self.records, self.questions.tables, array)
+    def observe_rows(self, out: NDArray[np.float32]) -> None:
+        observe_rows(self.records, self.questions.tables, out)
 
-    def action_masks(self, out: Sequence[NDArray[np.bool_]]) -> None:
-        for role, mask in enumerate(out):
-            if mask.shape != (self.num_envs, N_ACTIONS[role]):
-                raise ValueError(
-                    f"the masks of role {role} need the shape "
-                    f"{(self.num_envs, N_ACTIONS[role])}, got {mask.shape}"
-                )
-            mask_rows(self.records, role, mask)
+    def mask_rows(self, role: int, out: NDArray[np.bool_]) -> None:
+        mask_rows(self.records, MASKS, role, out)
 
-    def act(
+    def act_rows(
         self,
         roles: NDArray[np.int64],
         actions: NDArray[np.int64],
@@ -165,24 +141,12 @@ class ResearchBatch(BatchTask):
         terminated: NDArray[np.bool_],
         illegal: NDArray[np.bool_],
     ) -> None:
-        for name, array in (("roles", roles), ("actions", actions), ("rewards", rewards)):
-            if array.shape != (self.num_envs,):
-                raise ValueError(f"{name} need the shape ({self.num_envs},), got {array.shape}")
-        check_rows(self.num_envs, terminated=terminated, illegal=illegal)
-        check_roles(roles, len(ROLES))
-        wanted_rows(self.records, self.questions.tables, roles, actions, self._wanted)
+        records, stacks, tables = self.records, self.stacks, self.questions.tables
+        wanted_rows(records, tables, roles, actions, self._wanted)
         if (self._wanted > -1000).any():
             self._look_up()
-        act_rows(
-            self.records,
-            self._stacks,
-            self.questions.tables,
-            roles,
-            actions,
-            rewards,
-            terminated,
-            illegal,
-        )
+            tables = self.questions.tables
+        act_rows(records, stacks, tables, roles, actions, rewards, terminated, illegal)
 
     def _look_up(self) -> None:
         """Search what the actions of this turn search for the first time."""
@@ -191,27 +155,19 @@ class ResearchBatch(BatchTask):
             question = int(self.records[row, QUESTION])
             self.questions.query_row(question, int(QUERY - self._wanted[row]))
 
+    def expert_rows(self, bids: NDArray[np.float64], actions: NDArray[np.int64]) -> None:
+        expert_rows(self.records, self.questions.tables, bids, actions)
+
     def snapshot(self, row: int) -> Snapshot:
         return encode(self.task_id, self.questions, self.records[row])
 
-    def restore(self, row: int, snapshot: Snapshot) -> None:
+    def put_snapshot(self, row: int, snapshot: Snapshot) -> None:
         state = decode(snapshot, self.task_id, self.questions, free_form=False)
         self.records[row] = state.record
-        self._stacks[row] = state.rows
+        self.stacks[row] = state.rows
 
-    def reseed(self, row: int, key: int) -> None:
-        set_key(self.records[row], as_key(key))
+    def set_key(self, record: NDArray[np.int32], key: np.uint64) -> None:
+        set_key(record, key)
 
     def metrics(self) -> NDArray[np.float64]:
         return np.array([metrics_of(record, self.questions) for record in self.records])
-
-    def spawn(self, num_envs: int) -> ResearchBatch:
-        return ResearchBatch(self.source, num_envs)
-
-    def expert(self, bids: NDArray[np.float64], actions: NDArray[np.int64]) -> None:
-        if not self.has_expert:
-            super().expert(bids, actions)
-        expert_rows(self.records, self.questions.tables, bids, actions)
-
-    def __getstate__(self) -> dict[str, Any]:
-        raise TypeError("a batch of episodes shares its corpus and is not pickled; spawn() one")

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 
 from mpt_envs.files import is_file, user_path
 from mpt_envs.research.data.pages import one_line
-from mpt_envs.research.rules.scoring import normalize_answer
+from mpt_envs.research.rules.scoring import fold_answer
 from mpt_envs.research.world.layout import MAX_HOPS
 from wrappers.errors import MissingCapabilityError, how_to_install
 
@@ -209,7 +209,7 @@ def _question(row: Mapping[str, Any], where: str, corpus: Corpus) -> Question:
             f"{where}: the question {qid!r} has no answer; give it one in 'answer' or leave it out"
         )
     for answer in answers:
-        if not normalize_answer(answer):
+        if not fold_answer(answer):
             raise CorpusError(
                 f"{where}: nothing can equal the answer {answer!r} of the question {qid!r}, for "
                 "punctuation does not count; give answers with a letter or a digit"

@@ -18,7 +18,7 @@ from mpt_envs.research.data.corpus import SNIPPET, Corpus, Document
 from mpt_envs.research.data.index import SearchIndex
 from mpt_envs.research.data.pages import clean, fold, lay_out, plain, snippet
 from mpt_envs.research.data.tokenizer import tokenize
-from mpt_envs.research.rules.scoring import normalize_answer
+from mpt_envs.research.rules.scoring import answer_keys
 from mpt_envs.research.world.layout import RESULTS
 
 _COMMON: Final = 0.15  # tokens in more documents than this say nothing
@@ -76,7 +76,7 @@ class Library:
         self._informative = arrays["informative"].astype(np.bool_)
         self.folds: dict[str, int] = {}
         for name, number in zip(self.names, self.arrays["name_fold"].tolist(), strict=True):
-            self.folds.setdefault(normalize_answer(name), number)
+            self.folds |= dict.fromkeys(answer_keys(name), number)
         self.arrays["row_of_name"] = np.full(max(1, len(self.names)), -1, np.int32)
         self.arrays["results"] = np.full((_FIRST_ROWS, RESULTS), -1, np.int32)
         self.arrays["pat_start"] = np.zeros((256, 4), np.int32)
@@ -219,6 +219,24 @@ def prepare(corpus: Corpus) -> Library:
     return Library(corpus, *kept)
 
 
+def _equal_names(names: Sequence[str]) -> list[int]:
+    """A number for each name, the same for names that the reward takes for each other."""
+    first: dict[str, int] = {}  # the first name with a key
+    parent = list(range(len(names)))
+
+    def root(name: int) -> int:
+        while parent[name] != name:
+            name = parent[name]
+        return name
+
+    for number, name in enumerate(names):
+        for key in answer_keys(name):
+            one, other = sorted((root(first.setdefault(key, number)), root(number)))
+            parent[other] = one
+    folds: dict[int, int] = {}
+    return [folds.setdefault(root(number), len(folds)) for number in range(len(names))]
+
+
 def _prepare(corpus: Corpus) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Lay out all pages, number the names, index the words."""
     documents = corpus.documents
@@ -227,8 +245,7 @@ def _prepare(corpus: Corpus) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     found = {m.name for page in pages for m in page.mentions}
     names = sorted(found | set(titles) | {d.title for d in documents})
     number = {name: i for i, name in enumerate(names)}
-    folds: dict[str, int] = {}
-    name_fold = [folds.setdefault(normalize_answer(name), len(folds)) for name in names]
+    name_fold = _equal_names(names)
 
     tokens = [tokenize(f"{d.title} {d.title} {plain(clean(d.text))}") for d in documents]
     index = SearchIndex.build(tokens)

@@ -1,8 +1,9 @@
-"""The tokenizer of the search: NFKC, case folded, words, and bigrams of Hangul and CJK runs.
+"""The one rule of what a word is: for the search, for answers, and for finding answers in pages.
 
-Korean glues particles to words ("서울은", "서울에서"), and Chinese and Japanese put no spaces at
-all, so runs of these scripts become overlapping pairs of characters: "서울" then matches "서울은".
-A run of one character stays as it is. All else is split at what is neither letter nor digit.
+Words are runs of letters, marks and numbers by their Unicode category, after NFKC and case folding;
+marks belong to their letter ("दिल्ली" is one word). Scripts that put no spaces between words, or
+glue particles to them as Korean does ("서울은", "서울에서"), are searched by overlapping pairs of
+characters: "서울" then matches "서울은". A run of one character stays as it is.
 """
 
 from __future__ import annotations
@@ -11,15 +12,36 @@ import re
 import unicodedata
 from typing import Final
 
-#: Hangul syllables and jamo, kana, and CJK ideographs with extension A.
-_PAIRED: Final = "\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
-_RUNS: Final = re.compile(rf"[{_PAIRED}]+|[^\W_{_PAIRED}]+")
-_IS_PAIRED: Final = re.compile(rf"[{_PAIRED}]")
+#: Scripts without spaces: Thai, Lao, Burmese, Khmer, Hangul, kana, CJK ideographs.
+_UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff"
+)
+_RUNS: Final = re.compile(rf"[{_UNSPACED}]+|[^{_UNSPACED} ]+")
+_IS_UNSPACED: Final = re.compile(rf"[{_UNSPACED}]")
 
 
-def normalize(text: str) -> str:
-    """NFKC and case folding, as documents and queries are both read."""
-    return unicodedata.normalize("NFKC", text).casefold()
+class _Characters(dict[int, str]):
+    """What becomes of a character, for `str.translate`; filled in as characters come."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        category = unicodedata.category(character)
+        if category == "Cf":  # joiners, soft hyphens and marks of direction stand within words
+            kept = ""
+        else:
+            kept = character if category[0] in "LMN" else " "
+        self[code] = kept
+        return kept
+
+
+_CHARACTERS: Final = _Characters()
+
+
+def words_of(text: str) -> str:
+    """The words of a text, folded, with single spaces between them."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(folded.translate(_CHARACTERS).split())
 
 
 def tokenize(text: str) -> list[str]:
@@ -29,9 +51,29 @@ def tokenize(text: str) -> list[str]:
     ['ada', 's', 'river', 'works', '서울', '울은']
     """
     tokens: list[str] = []
-    for run in _RUNS.findall(normalize(text)):
-        if len(run) > 1 and _IS_PAIRED.match(run):
+    for run in _RUNS.findall(words_of(text)):
+        if len(run) > 1 and _IS_UNSPACED.match(run):
             tokens += [run[i : i + 2] for i in range(len(run) - 1)]
         else:
             tokens.append(run)
     return tokens
+
+
+def is_in(wanted: str, words: str) -> bool:
+    """Whether words stand in others (both of `words_of`) as whole words; none never do.
+
+    Between two characters of which one belongs to a script without spaces a word may end anywhere.
+    """
+    at = words.find(wanted) if wanted else -1
+    while at >= 0:
+        end = at + len(wanted)
+        if _ends(words, at) and _ends(words, end):
+            return True
+        at = words.find(wanted, at + 1)
+    return False
+
+
+def _ends(words: str, at: int) -> bool:
+    """Whether a word may end, and another begin, before the character at ``at``."""
+    around = words[max(0, at - 1) : at + 1]
+    return at in (0, len(words)) or " " in around or _IS_UNSPACED.search(around) is not None

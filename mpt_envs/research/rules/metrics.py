@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_envs.research.rules.scoring import f1
+from mpt_envs.research.rules.scoring import exact_match, f1
 from mpt_envs.research.world.layout import (
     ANSWER_CURSOR,
     ANSWERED,
@@ -30,7 +30,8 @@ from mpt_envs.research.world.layout import (
 )
 from mpt_envs.research.world.questions import QuestionSet
 
-#: ``success``: the rewarded answer; ``exact_match`` and ``f1`` of the answer; ``answered``;
+#: ``success``: the rewarded answer; ``exact_match`` and ``f1`` of the answer, grounded or not, as
+#: HotpotQA's official evaluation has them (`scoring`); ``answered``;
 #: ``evidence_recall``: share of the evidence that was opened; ``hop_K``: whether the page of hop K
 #: was (0 where there is no such hop); ``citation_correct``: whether a right answer cites a page of
 #: the evidence (any page where no evidence is known); counts of tool calls; ``hops``.
@@ -78,7 +79,7 @@ def metrics_of(
         cited = float(not hops or int(record[REF + cursor]) in evidence.tolist())
     return [
         float(record[DONE] == DONE_RIGHT),
-        correct,
+        float(answer is not None and exact_match(answer, question.answers)),
         0.0 if answer is None else _cached_f1(answer, question.answers),
         float(answer is not None),
         sum(opened) / hops if hops else 0.0,

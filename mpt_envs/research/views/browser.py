@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mpt_envs.research.data.corpus import SNIPPET
 from mpt_envs.research.data.library import Library
 from mpt_envs.research.data.pages import WIDTH, domain, fold, one_line
-from mpt_envs.research.rules.scoring import exact_match, normalize_answer, stands_in
+from mpt_envs.research.rules.scoring import accepts, answer_keys, normalize_answer, stands_in
 from mpt_envs.research.rules.turn import finish_turn, give_answer, open_document, push
 from mpt_envs.research.world.layout import (
     FINDS,
@@ -409,17 +409,16 @@ def _answer(desk: Desk, call: Call) -> int:
         if record[KIND + cursor] == PAGE_FIND:
             cursor = int(record[PARENT + cursor])
     question = desk.questions.questions[int(record[QUESTION])]
-    right = exact_match(answer, question.answers)
+    right = accepts(answer, question.answers)
     ref = FREE - _keep(desk, answer)
     return int(give_answer(record, ref, cursor, line, right, right and grounded(desk, answer)))
 
 
 def grounded(desk: Desk, answer: str) -> bool:
     """Whether an answer stands on a page that was opened; yes and no need not."""
-    wanted = normalize_answer(answer)
-    if wanted in ("yes", "no"):
+    if normalize_answer(answer) in ("yes", "no"):
         return True
-    record, library = desk.record, desk.questions.shelf
+    record, library, wanted = desk.record, desk.questions.shelf, answer_keys(answer)
     opened = {
         int(record[REF + page])
         for page in range(int(record[TOP]) + 1)
@@ -428,7 +427,7 @@ def grounded(desk: Desk, answer: str) -> bool:
     for document in opened:
         first, last = library.arrays["men_start"][document : document + 2].tolist()
         names = library.arrays["men_name"][first:last].tolist()
-        if any(normalize_answer(library.names[name]) == wanted for name in set(names)):
+        if any(not wanted.isdisjoint(answer_keys(library.names[name])) for name in set(names)):
             return True
         if stands_in(answer, library.corpus.documents[document].text):
             return True

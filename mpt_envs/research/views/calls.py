@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from mpt_envs.answers import MAX_LENGTH, read_action, without_fence
 from mpt_envs.research.data.pages import fold
-from mpt_envs.research.rules.scoring import normalize_answer
+from mpt_envs.research.rules.scoring import answer_keys
 from mpt_envs.research.rules.turn import top_kind
 from mpt_envs.research.views.browser import Call, Desk, query_of
 from mpt_envs.research.world.layout import (
@@ -285,9 +285,9 @@ def _listed(desk: Desk, role: int, call: Call) -> int | None:
         patterns = desk.questions.ready(index).patterns
         wanted = call["pattern"].strip().lower()
         return FIND + patterns.index(wanted) if wanted in patterns else None
-    wanted = normalize_answer(re.sub(r"【[^】]*】", " ", call["answer"]))
-    answers = [normalize_answer(item) for item in items]
-    return ANSWER + answers.index(wanted) if wanted and wanted in answers else None
+    keys = answer_keys(re.sub(r"【[^】]*】", " ", call["answer"]))
+    same = [k for k, item in enumerate(items) if not keys.isdisjoint(answer_keys(item))]
+    return ANSWER + same[0] if same else None
 
 
 def _listed_open(desk: Desk, call: Call, count: int) -> int | None:

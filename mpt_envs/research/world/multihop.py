@@ -49,11 +49,21 @@ class Source(NamedTuple):
         name: of the task's variant, "" for the generated one.
         questions: all of them.
         parts: indices for the three ranges of seeds.
+        origin: what makes it again: "generated" or "files", and the arguments.
+
+    It is shared, not copied; pickled, it is what it was made from.
     """
 
     name: str
     questions: QuestionSet
     parts: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+    origin: tuple[Any, ...]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Source:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (self.origin, self.questions.digest)
 
     def question_of(self, seed: int, key: np.uint64) -> int:
         """The question of an episode: a function of its key, from the part of its seed."""
@@ -99,7 +109,8 @@ def generated(key: int = KEY, sizes: tuple[int, int] = SIZES, count: int = QUEST
         [d.question for d in drafts],
         {d.question.qid: d.chain for d in drafts},
     )
-    return Source("", questions, parts_of(len(questions)))
+    origin = ("generated", key, sizes, count)
+    return Source("", questions, parts_of(len(questions)), origin)
 
 
 def generate(encyclopedia: Encyclopedia, library: Library, count: int) -> list[Draft]:
@@ -176,7 +187,7 @@ def _expert_step(s, rows, t):
 def _from_files(corpus: str, questions: str, stamps: tuple[Any, ...]) -> Source:
     library = prepare(read_corpus(corpus))
     asked = QuestionSet(library, read_questions(questions, library.corpus))
-    return Source("custom", asked, parts_of(len(asked)))
+    return Source("custom", asked, parts_of(len(asked)), ("files", corpus, questions))
 
 
 def from_files(corpus: str | Path, questions: str | Path) -> Source:
@@ -208,3 +219,19 @@ def source(corpus: str | Path | None, questions: str | Path | None) -> Source:
     if corpus is None or questions is None:
         return generated()
     return from_files(corpus, questions)
+
+
+def _made_again(origin: tuple[Any, ...], digest: bytes) -> Source:
+    """The source that was pickled.
+
+    Raises:
+        CorpusError: its files cannot be read here, or hold something else by now.
+    """
+    kind, *arguments = origin
+    found = from_files(*arguments) if kind == "files" else generated(*arguments)
+    if found.questions.digest != digest:
+        what = " and ".join(arguments) if kind == "files" else "the generated encyclopaedia"
+        raise CorpusError(
+            f"{what} changed since this game was pickled; make the game again from what is there"
+        )
+    return found

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mpt_envs.research.data.corpus import CorpusError, Question
 from mpt_envs.research.data.library import Library
 from mpt_envs.research.data.pages import lay_out
-from mpt_envs.research.rules.scoring import normalize_answer
+from mpt_envs.research.rules.scoring import answer_keys
 from mpt_envs.research.world.encyclopedia import Encyclopedia, Mention, Thing
 from mpt_envs.research.world.facts import EN, KO, RELATIONS
 from mpt_envs.research.world.layout import (
@@ -267,9 +267,11 @@ class QuestionSet:
             numbers = library.tokens(name, NAME_TOKENS)
             a["q_name_id"][index, k] = library.number_of.get(name, -1)
             a["q_name_tok"][index, k, : len(numbers)] = numbers
-        # As `exact_match` has it: an answer without a letter or digit equals nothing.
-        folds = (folded for folded in map(normalize_answer, question.answers) if folded)
-        gold = [library.folds[folded] for folded in folds if folded in library.folds]
+        # As `scoring.accepts` has it: an answer without a letter or digit equals nothing.
+        gold = []
+        for answer in question.answers:
+            known = {library.folds[key] for key in answer_keys(answer) & library.folds.keys()}
+            gold += sorted(known)[:1]
         start = int(a["q_gold_start"][index])
         a["q_gold"][start : start + len(gold)] = gold
         evidence = [library.corpus.by_docid[d] for d in question.evidence]
