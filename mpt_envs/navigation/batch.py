@@ -12,16 +12,14 @@ from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.rules.expert import expert
 from mpt_envs.navigation.rules.prefetch import prefetch_rays, prefetch_state, prefetch_turn
 from mpt_envs.navigation.rules.rays import is_kept, unmeasured
-from mpt_envs.navigation.rules.snapshots import check_snapshot, set_draws, task_id
+from mpt_envs.navigation.rules.snapshots import check_source, is_valid, set_draws, task_id
 from mpt_envs.navigation.rules.summary import METRICS, metrics_of
 from mpt_envs.navigation.rules.turn import act, begin, is_legal, skip
-from mpt_envs.navigation.views.observation import OBSERVATION_SIZE, write_observation
-from mpt_envs.navigation.world.facts import ACTIONS, MAX_TURNS, N_ACTIONS, ROLES
+from mpt_envs.navigation.views.observation import FEATURE_NAMES, write_observation
+from mpt_envs.navigation.world.facts import ACTIONS, MAX_TURNS, ROLES
 from mpt_envs.navigation.world.layout import DONE, DONE_RUNNING, LAYOUT_VERSION, key_of, new_records
 from mpt_envs.navigation.world.worlds import N_WORLD, World, Worlds, clearance_in, start_of, view
-from wrappers.native import BatchTask, check_roles, check_rows
-from wrappers.rng import as_key
-from wrappers.task import Snapshot
+from wrappers.records import RecordBatch
 
 _NOTHING: Final = -2
 
@@ -101,101 +99,75 @@ def expert_rows(records32, records64, table, bids, actions):
         expert(records32[row], records64[row], view(table[row]), bids[row], actions[row])
 
 
-class NavigationBatch(BatchTask):
+class NavigationBatch(RecordBatch):
     """N episodes of a source.
 
     Args:
         worlds: of the source; may be shared with other batches and tasks.
         num_envs: N.
+
+    Attributes:
+        worlds: the same.
+        played: what each row plays in.
+        ints, doubles, singles: the records as int32, float64 and float32.
+        table: int64 ``(N, N_WORLD)``: addresses of the worlds, for kernels.
     """
 
     roles = ROLES
-    action_counts = N_ACTIONS
     action_names = tuple(ACTIONS[role] for role in ROLES)
-    observation_sizes = (OBSERVATION_SIZE,) * len(ROLES)
-    shared_observation = True
+    feature_names = FEATURE_NAMES
     default_max_turns = MAX_TURNS
     metric_names = METRICS
+    snapshot_version = LAYOUT_VERSION
 
     def __init__(self, worlds: Worlds, num_envs: int) -> None:
-        if num_envs < 1:
-            raise ValueError(f"num_envs must be at least 1, got {num_envs}")
+        super().__init__(num_envs, worlds=worlds)
         self.worlds = worlds
         self.task_id = task_id(worlds.source)
         self.coverage = getattr(worlds.source, "coverage", None)
-        self.num_envs = num_envs
-        self.records = new_records(num_envs)
-        self._ints = self.records.view(np.int32)
-        self._doubles = self.records.view(np.float64)
-        self._singles = self.records.view(np.float32)
-        self._table = np.zeros((num_envs, N_WORLD), np.int64)
-        self._played: list[World] = []
-        self._places, self._distances = unmeasured(num_envs)
+        self.records = new_records(self.num_envs)
+        self.ints = self.records.view(np.int32)
+        self.doubles = self.records.view(np.float64)
+        self.singles = self.records.view(np.float32)
+        self.table = np.zeros((self.num_envs, N_WORLD), np.int64)
+        self.places, self.distances = unmeasured(self.num_envs)
         # Kernels follow the addresses of every row, so every row has a world from the start.
         first = worlds.world(worlds.key_for(0, 0))
-        self._played = [first] * num_envs
-        self._table[:] = first.row
-        rows = np.arange(num_envs)
-        self._begin(rows, np.full(num_envs, first.key, np.uint64))
+        self.played: list[World] = [first] * self.num_envs
+        self.begin_keys(np.arange(self.num_envs), np.full(self.num_envs, first.key, np.uint64))
 
-    def _begin(self, rows: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
-        begin_rows(
-            self._ints,
-            self._doubles,
-            self._singles,
-            self._table,
-            rows,
-            keys,
-            self.worlds.source_word,
+    def begin_rows(
+        self, rows: NDArray[np.int64], seeds: NDArray[np.int64], episodes: NDArray[np.int64]
+    ) -> None:
+        starts = zip(seeds.tolist(), episodes.tolist(), strict=True)
+        self.begin_keys(
+            rows, np.array([self.worlds.key_for(*start) for start in starts], np.uint64)
         )
+
+    def begin_keys(self, rows: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
+        """Start the episodes of keys of the source."""
+        for row, key in zip(rows.tolist(), keys.tolist(), strict=True):
+            self._play(row, self.worlds.world(key))
+        word = self.worlds.source_word
+        begin_rows(self.ints, self.doubles, self.singles, self.table, rows, keys, word)
 
     def _play(self, row: int, world: World) -> None:
         """Let a row play in a world."""
-        self._table[row] = world.row
-        self._played[row] = world
-        self._places[row] = np.nan
+        self.table[row] = world.row
+        self.played[row] = world
+        self.places[row] = np.nan
 
-    def reset(
-        self, rows: NDArray[np.int64], seeds: NDArray[np.int64], episodes: NDArray[np.int64]
-    ) -> None:
-        rows = np.ascontiguousarray(rows, dtype=np.int64)
-        if rows.size and not (rows.min() >= 0 and rows.max() < self.num_envs):
-            raise IndexError(f"rows must be 0 to {self.num_envs - 1}")
-        if not rows.shape == np.shape(seeds) == np.shape(episodes):
-            raise ValueError("rows, seeds and episodes must have the same shape")
-        keys = np.empty(len(rows), np.uint64)
-        for i, (row, seed, episode) in enumerate(
-            zip(
-                rows.tolist(),
-                np.asarray(seeds).tolist(),
-                np.asarray(episodes).tolist(),
-                strict=True,
-            )
-        ):
-            keys[i] = self.worlds.key_for(seed, episode)
-            self._play(row, self.worlds.world(int(keys[i])))
-        self._begin(rows, keys)
+    def refresh(self, row: int) -> None:
+        self._play(row, self.worlds.world(key_of(self.records[row])))
 
-    def observe(self, out: Sequence[NDArray[np.float32]]) -> None:
-        check_rows(self.num_envs, observations=out[0])
-        if out[0].shape[1] < OBSERVATION_SIZE:
-            raise ValueError(f"observations need {OBSERVATION_SIZE} columns, not {out[0].shape[1]}")
-        observe_rows(
-            self._ints,
-            self._doubles,
-            self._singles,
-            self._table,
-            self._places,
-            self._distances,
-            out[0],
-        )
+    def observe_rows(self, out: NDArray[np.float32]) -> None:
+        records = self.ints, self.doubles, self.singles
+        observe_rows(*records, self.table, self.places, self.distances, out)
 
-    def action_masks(self, out: Sequence[NDArray[np.bool_]]) -> None:
-        for masks in out:
-            check_rows(self.num_envs, masks=masks)
-            masks[:] = True
+    def mask_rows(self, role: int, out: NDArray[np.bool_]) -> None:
+        out[:] = True
 
-    def act(
+    def act_rows(
         self,
         roles: NDArray[np.int64],
         actions: NDArray[np.int64],
@@ -203,62 +175,29 @@ class NavigationBatch(BatchTask):
         terminated: NDArray[np.bool_],
         illegal: NDArray[np.bool_],
     ) -> None:
-        check_rows(
-            self.num_envs,
-            roles=roles,
-            actions=actions,
-            rewards=rewards,
-            terminated=terminated,
-            illegal=illegal,
-        )
-        check_roles(roles, len(ROLES))
-        act_rows(
-            self._ints,
-            self._doubles,
-            self._singles,
-            self._table,
-            roles,
-            actions,
-            rewards,
-            terminated,
-            illegal,
-        )
+        records = self.ints, self.doubles, self.singles
+        act_rows(*records, self.table, roles, actions, rewards, terminated, illegal)
 
-    def snapshot(self, row: int) -> Snapshot:
-        payload = self.records[row].tobytes()
-        return Snapshot(self.task_id, LAYOUT_VERSION, payload, "exact").verify()
+    def expert_rows(self, bids: NDArray[np.float64], actions: NDArray[np.int64]) -> None:
+        expert_rows(self.ints, self.doubles, self.table, bids, actions)
 
-    def restore(self, row: int, snapshot: Snapshot) -> None:
-        snapshot, world = check_snapshot(snapshot, self.worlds)
-        self.records[row] = np.frombuffer(snapshot.payload, dtype=np.uint8)
-        self._play(row, world)
+    def check_origin(self, record: NDArray[np.uint8]) -> None:
+        check_source(record, self.worlds)
 
-    def reseed(self, row: int, key: int) -> None:
-        set_draws(self.records[row], as_key(key))
+    def is_state(self, record: NDArray[np.uint8]) -> bool:
+        return is_valid(record, self.worlds.world(key_of(record)))
+
+    def set_key(self, record: NDArray[np.uint8], key: np.uint64) -> None:
+        set_draws(record, key)
 
     def metrics(self) -> NDArray[np.float64]:
-        return np.array(
-            [
-                metrics_of(record, world)
-                for record, world in zip(self.records, self._played, strict=True)
-            ]
-        )
+        return np.array([self.row_metrics(row) for row in range(self.num_envs)])
+
+    def row_metrics(self, row: int) -> Sequence[float]:
+        return metrics_of(self.records[row], self.played[row])
 
     def world(self, row: int) -> World:
         """What a row plays in."""
-        world = self._played[row]
+        world = self.played[row]
         assert world.key == key_of(self.records[row])
         return world
-
-    def spawn(self, num_envs: int) -> NavigationBatch:
-        return NavigationBatch(self.worlds, num_envs)
-
-    @property
-    def has_expert(self) -> bool:
-        return True
-
-    def expert(self, bids: NDArray[np.float64], actions: NDArray[np.int64]) -> None:
-        check_rows(self.num_envs, bids=bids, actions=actions)
-        if min(bids.shape[1], actions.shape[1]) < len(ROLES):
-            raise ValueError(f"bids and actions need {len(ROLES)} columns, one per role")
-        expert_rows(self._ints, self._doubles, self._table, bids, actions)

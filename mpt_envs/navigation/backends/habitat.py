@@ -42,7 +42,7 @@ from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.rules import turn as rules
 from mpt_envs.navigation.rules.metrics import METRIC_NAMES, episode_metrics
 from mpt_envs.navigation.rules.perception import follow, look, notice_room
-from mpt_envs.navigation.rules.snapshots import is_sound
+from mpt_envs.navigation.rules.snapshots import check_source, is_sound
 from mpt_envs.navigation.rules.summary import METRICS
 from mpt_envs.navigation.task import NavigationTask
 from mpt_envs.navigation.world import layout as at
@@ -55,7 +55,7 @@ from mpt_envs.navigation.world.facts import (
     TURN_RIGHT,
     TURNER,
 )
-from mpt_envs.navigation.world.layout import LAYOUT_VERSION, RECORD_BYTES, bits_of, key_of
+from mpt_envs.navigation.world.layout import LAYOUT_VERSION, RECORD_BYTES, key_of
 from mpt_envs.navigation.world.sources import Episode, Scene
 from mpt_envs.navigation.world.worlds import Worlds, view
 from wrappers.errors import SnapshotError, TaskError
@@ -217,15 +217,16 @@ class HabitatTask(NavigationTask):
         self._resolution, self._gpu_device = resolution, gpu_device
         self._body = Body(source.scenes, resolution, gpu_device)
         super().__init__(Worlds(source, kept=_KEPT))
+        self.begin(self.worlds.key_for(0, 0))
 
     # -- dynamics ----------------------------------------------------------------------------
 
-    def _begin(self, key: int) -> None:
-        super()._begin(key)
-        episode = self._world.episode
+    def begin(self, key: int) -> None:
+        super().begin(key)
+        episode = self.world.episode
         self._body.open(episode.scene_id)
         self._body.place(self._source.recorded(key).start, episode.heading)
-        s, f, p = self._ints[0], self._doubles[0], self._singles[0]
+        s, f, p = self.batch.ints[0], self.batch.doubles[0], self.batch.singles[0]
         position = self._body.position
         f[at.F_X : at.F_Z + 1] = position
         p[at.PATH_32 : at.PATH_32 + 3] = position
@@ -241,13 +242,13 @@ class HabitatTask(NavigationTask):
     def _layer(self, position: NDArray[np.float32]) -> int:
         """Layer of the heightfield that is nearest to a position."""
         x, y, z = (float(v) for v in position)
-        space = self._world.scene.space
+        space = self.world.scene.space
         return max(0, int(snap(space.heights, space.frame, x, y, z, _RIM)[2]))
 
     def _seen_from(self) -> NDArray[np.uint8]:
         """A copy of the record ``(1, RECORD_BYTES)`` whose body stands on the heightfield."""
-        records = self._records.copy()
-        f, space = records.view(np.float64)[0], self._world.scene.space
+        records = self.batch.records.copy()
+        f, space = records.view(np.float64)[0], self.world.scene.space
         x, y, z = (float(v) for v in f[at.F_X : at.F_Z + 1])
         f[at.F_X], f[at.F_Z], layer = snap(space.heights, space.frame, x, y, z, _RIM)
         records.view(np.int32)[0, at.LAYER] = max(0, int(layer))
@@ -255,28 +256,21 @@ class HabitatTask(NavigationTask):
 
     def observe(self, agent: str) -> NDArray[np.float32]:
         if not self._observed:
-            r = self._seen_from()
-            observe_rows(
-                r.view(np.int32),
-                r.view(np.float64),
-                r.view(np.float32),
-                self._table,
-                self._places,
-                self._distances,
-                self._observation,
-            )
+            r, batch = self._seen_from(), self.batch
+            views = r.view(np.int32), r.view(np.float64), r.view(np.float32)
+            observe_rows(*views, batch.table, batch.places, batch.distances, self._observation)
             self._observed = True
         return self._observation[0].copy()
 
-    def _expert(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _expert(self) -> tuple[list[float], list[int]]:
         r = self._seen_from()
         bids, actions = np.empty((1, len(ROLES))), np.empty((1, len(ROLES)), np.int64)
-        expert_rows(r.view(np.int32), r.view(np.float64), self._table, bids, actions)
-        return bids[0], actions[0]
+        expert_rows(r.view(np.int32), r.view(np.float64), self.batch.table, bids, actions)
+        return bids[0].tolist(), actions[0].tolist()
 
-    def _turn(self, role: int, action: int) -> TurnResult:
-        s, f = self._ints[0], self._doubles[0]
-        self._observed = False
+    def turn(self, role: int, action: int) -> TurnResult:
+        s, f = self.batch.ints[0], self.batch.doubles[0]
+        self.changed()
         info: dict[str, Any] = {}
         reward = 0.0
         if s[at.DONE] == at.DONE_RUNNING:
@@ -288,8 +282,8 @@ class HabitatTask(NavigationTask):
 
     def _decide(self, role: int, action: int) -> float:
         """`rules.act`, with the simulator's steps."""
-        s, f, p = self._ints[0], self._doubles[0], self._singles[0]
-        row = self._world.row
+        s, f, p = self.batch.ints[0], self.batch.doubles[0], self.batch.singles[0]
+        row = self.world.row
         reward, around = 0.0, False
         rules.open_turn(s, f, role, action)
         if role == TURNER:
@@ -309,7 +303,7 @@ class HabitatTask(NavigationTask):
                 x, y, z = (float(v) for v in position)
                 rules.place(s, f, p, x, y, z, self._layer(position))
                 _notice(s, f, row)
-            distance = self._body.distance(self._body.position, self._world.episode.goal)
+            distance = self._body.distance(self._body.position, self.world.episode.goal)
             if not math.isfinite(distance):
                 # The simulator finds no way from a point that is a hair off the mesh.
                 distance = float(f[at.F_DISTANCE])
@@ -327,7 +321,7 @@ class HabitatTask(NavigationTask):
     # -- state -------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        payload = self._records.tobytes() + self._body.pose
+        payload = self.batch.records.tobytes() + self._body.pose
         return Snapshot(self.task_id, _PAYLOAD_VERSION, payload, "exact").verify()
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -341,11 +335,7 @@ class HabitatTask(NavigationTask):
         snapshot.check(self.task_id, _PAYLOAD_VERSION, RECORD_BYTES + POSE_BYTES)
         record = np.frombuffer(snapshot.payload[:RECORD_BYTES], np.uint8).copy()
         pose = snapshot.payload[RECORD_BYTES:]
-        if bits_of(record, at.SOURCE_LOW) != int(self.worlds.source_word):
-            raise SnapshotError(
-                f"this snapshot of {self.task_id!r} was taken from other episodes; restore it into "
-                "a task with the same data and options"
-            )
+        check_source(record, self.worlds)
         world = self.worlds.world(key_of(record))
         if not snapshot.verified:
             if not is_sound(record, world) or not _fits(record, pose):
@@ -359,18 +349,19 @@ class HabitatTask(NavigationTask):
     def _put(self, record: NDArray[np.uint8], pose: bytes, world: Any) -> None:
         self._body.open(world.episode.scene_id)
         self._body.pose = pose
-        self._records[0] = record
-        self._play(world)
+        self.batch.records[0] = record
+        self.batch.refresh(0)
+        self.changed()
 
     def clone(self) -> HabitatTask:
         twin = type(self)(self._source, self._resolution, self._gpu_device)
-        twin._put(self._records[0], self._body.pose, self._world)
+        twin._put(self.batch.records[0], self._body.pose, self.world)
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "arguments": (self._source, self._resolution, self._gpu_device),
-            "payload": self._records.tobytes() + self._body.pose,
+            "payload": self.batch.records.tobytes() + self._body.pose,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -380,9 +371,9 @@ class HabitatTask(NavigationTask):
     # -- optional parts ----------------------------------------------------------------------
 
     def metrics(self) -> dict[str, float]:
-        s, f = self._ints[0], self._doubles[0]
+        s, f = self.batch.ints[0], self.batch.doubles[0]
         way = at.path(self.record)
-        episode = self._world.episode
+        episode = self.world.episode
         distances = np.array([self._body.distance(point, episode.goal) for point in way])
         distances[-1] = f[at.F_DISTANCE]
         found = episode_metrics(
@@ -399,7 +390,7 @@ class HabitatTask(NavigationTask):
     def prompt(self, agent: str, phase: Phase) -> str:
         from mpt_envs.navigation.views import text
 
-        return text.prompt(self._seen_from()[0], self._world, self._role[agent], phase)
+        return text.prompt(self._seen_from()[0], self.world, self._role[agent], phase)
 
     def render(self, mode: str, overlay: Mapping[str, Any] | None = None) -> Any:
         if mode == "rgb_array" and self._resolution is not None:

@@ -6,7 +6,7 @@ range, the body stands where one can stand, and what it remembers exists in its 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,6 @@ from mpt_envs.navigation.world.layout import (
     N_INTS,
     N_PATH,
     PASSED_LOW,
-    RECORD_BYTES,
     ROOM,
     SEEN_LOW,
     SOURCE_LOW,
@@ -50,14 +49,12 @@ from mpt_envs.navigation.world.layout import (
     bits_of,
     floats,
     ints,
-    key_of,
     path,
 )
 from mpt_envs.navigation.world.sources import EpisodeSource
 from mpt_envs.navigation.world.space import distance_at, locate
 from mpt_envs.navigation.world.worlds import World, Worlds
 from wrappers.errors import SnapshotError
-from wrappers.task import Snapshot
 
 _MANY: Final = 1 << 30
 
@@ -129,31 +126,16 @@ def is_valid(record: NDArray[np.uint8], world: World) -> bool:
     )
 
 
-def check_snapshot(snapshot: Any, worlds: Worlds) -> tuple[Snapshot, World]:
-    """A snapshot that may be restored into a task over these worlds, and its world.
+def check_source(record: NDArray[np.uint8], worlds: Worlds) -> None:
+    """Refuse a record of other episodes than those of these worlds.
 
     Raises:
-        SnapshotError: it is none, or belongs to another task, version or source, or was changed.
+        SnapshotError: it was taken from another source.
     """
-    if not isinstance(snapshot, Snapshot):
-        raise SnapshotError(f"expected a Snapshot of a task, got {type(snapshot).__name__}")
-    name = task_id(worlds.source)
-    snapshot.check(name, LAYOUT_VERSION, RECORD_BYTES)
-    # A copy is aligned.
-    record = np.frombuffer(snapshot.payload, dtype=np.uint8).copy()
     source = bits_of(record, SOURCE_LOW)
     if source != int(worlds.source_word):
         raise SnapshotError(
-            f"this snapshot of {name!r} was taken from other episodes (source {source:016x}, here "
-            f"{int(worlds.source_word):016x}); restore it into a task with the same data and "
-            "options"
+            f"this snapshot of {task_id(worlds.source)!r} was taken from other episodes (source "
+            f"{source:016x}, here {int(worlds.source_word):016x}); restore it into a task with the "
+            "same data and options"
         )
-    world = worlds.world(key_of(record))
-    if not snapshot.verified:
-        if not is_valid(record, world):
-            raise SnapshotError(
-                f"this snapshot holds no valid state of {name!r}: it was changed after it was "
-                "taken; take it again"
-            )
-        snapshot.verify()
-    return snapshot, world

@@ -282,13 +282,13 @@ def test_the_same_actions_lead_to_the_same_place(task: Any) -> None:
         collided = []
         for task_ in (task, embedded):
             task_.act(agent, action)
-            collided.append(int(task_._ints[0, 13]))
-        ours, theirs = task._doubles[0], embedded._doubles[0]
+            collided.append(int(task_.batch.ints[0, 13]))
+        ours, theirs = task.batch.doubles[0], embedded.batch.doubles[0]
         # Sliding adds up differently; the first collisions do not.
         assert np.allclose(ours[17:20], theirs[17:20], atol=0.05)
         assert collided[0] == collided[1]
-        assert task._ints[0, 10] == embedded._ints[0, 10]
-        wanted = ours[20] + math.radians(15) * task._ints[0, 10]
+        assert task.batch.ints[0, 10] == embedded.batch.ints[0, 10]
+        wanted = ours[20] + math.radians(15) * task.batch.ints[0, 10]
         assert math.cos(task._body.heading - wanted) > 0.9999
 
 

@@ -22,10 +22,10 @@ def observed(batch: Any) -> NDArray[np.float32]:
 
 
 def measured_anew(batch: Any) -> NDArray[np.float32]:
-    kept = batch._places, batch._distances
-    batch._places, batch._distances = unmeasured(batch.num_envs)
+    kept = batch.places, batch.distances
+    batch.places, batch.distances = unmeasured(batch.num_envs)
     out = observed(batch)
-    batch._places, batch._distances = kept
+    batch.places, batch.distances = kept
     return out
 
 
@@ -37,9 +37,9 @@ def test_what_is_kept_is_what_would_be_measured(task: str, tmp_path: Path) -> No
     game.reset(np.arange(16))
     snapshots, reused = [], 0
     for turn in range(120):
-        before = batch._places.copy()
+        before = batch.places.copy()
         seen = observed(batch)
-        reused += int((batch._places == before).all(axis=1).sum())
+        reused += int((batch.places == before).all(axis=1).sum())
         np.testing.assert_array_equal(seen, measured_anew(batch))
         assert ((seen[:, :N_RAYS] >= 0) & (seen[:, :N_RAYS] <= 1)).all()
         roles = rng.integers(-1, 3, 16)
