@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from mpt_envs.registry import MissingBackendError, resolve, spec
+from mpt_envs.registry import Backend, EnvSpec, MissingBackendError, resolve, spec
 from wrappers.auction import check_levels
 from wrappers.bid_then_act import BidThenActEnv
 from wrappers.dropout import check_probability
 from wrappers.native import BatchTask
 from wrappers.one_agent import OneAgentBatch, OneAgentTask
 from wrappers.population import PopulationTask, copies_for
+from wrappers.records import RecordBatch, RecordTask
 from wrappers.task import TurnTask
 from wrappers.vector import VectorGame
 from wrappers.vector_lockstep import LockstepVectorGame
@@ -182,9 +183,7 @@ def make(
         MissingBackendError: the task has no such backend, or it is not installed.
     """
     env_spec = spec(id)
-    chosen = env_spec.backend(backend)
-    purpose = id if backend is None else f"the backend {backend!r} of {id}"
-    factory = resolve(chosen.task, purpose, chosen.how_to_get)
+    chosen, purpose, factory = _chosen(env_spec, backend)
     _check_keywords(task_kwargs, factory, env_spec.kwargs, id)
     fixed = {**env_spec.kwargs, **task_kwargs}
     game = _Game(
@@ -227,9 +226,7 @@ def make_task(id: str, *, backend: str | None = None, **task_kwargs: Any) -> Tur
         UnknownTaskError, TypeError, MissingBackendError: as `make`.
     """
     env_spec = spec(id)
-    chosen = env_spec.backend(backend)
-    purpose = id if backend is None else f"the backend {backend!r} of {id}"
-    factory = resolve(chosen.task, purpose, chosen.how_to_get)
+    _, purpose, factory = _chosen(env_spec, backend)
     _check_keywords(task_kwargs, factory, env_spec.kwargs, id, with_game=False)
     return _task(factory, {**env_spec.kwargs, **task_kwargs}, purpose)
 
@@ -362,6 +359,29 @@ def _copies(batch: BatchTask, agents: int) -> int:
             f"{roles}; got {agents}"
         )
     return agents // roles
+
+
+def _chosen(env_spec: EnvSpec, backend: str | None) -> tuple[Backend, str, Callable[..., Any]]:
+    """A task's backend of a name, what to call it in a message, and what makes one world of it."""
+    chosen = env_spec.backend(backend)
+    purpose = env_spec.id if backend is None else f"the backend {backend!r} of {env_spec.id}"
+    if chosen.task is not None:
+        return chosen, purpose, resolve(chosen.task, purpose, chosen.how_to_get)
+    many: Callable[..., Any] = resolve(chosen.batch, purpose, chosen.how_to_get)  # type: ignore[arg-type]
+
+    def one(**kwargs: Any) -> RecordTask:
+        batch = many(num_envs=1, **kwargs)
+        if not isinstance(batch, RecordBatch):
+            raise TypeError(
+                f"{purpose}: one world of a {type(batch).__name__} is no task, only of a "
+                "RecordBatch; register it with task="
+            )
+        return RecordTask(batch)
+
+    parameters = inspect.signature(many).parameters.values()
+    own = [parameter for parameter in parameters if parameter.name != "num_envs"]
+    one.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+    return chosen, purpose, one
 
 
 def _task(factory: Callable[..., Any], kwargs: dict[str, Any], purpose: str) -> TurnTask:

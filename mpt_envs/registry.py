@@ -51,12 +51,13 @@ class Backend:
     """Another engine that plays a task.
 
     Attributes:
-        task: makes the `TurnTask`; a ``"module:attribute"`` string or a callable.
+        task: makes the `TurnTask`; a ``"module:attribute"`` string or a callable. None: one world
+            of the batch, which is a `RecordBatch`.
         batch: makes a `BatchTask` (first argument: number of worlds), or None if it has none.
         how_to_get: what to install or start, one sentence, for whoever lacks it.
     """
 
-    task: str | Callable[..., Any]
+    task: str | Callable[..., Any] | None
     batch: str | Callable[..., Any] | None = None
     how_to_get: str = ""
 
@@ -67,7 +68,8 @@ class EnvSpec:
 
     Attributes:
         id: ``domain/task-vN``.
-        task: makes the `TurnTask`; a ``"module:attribute"`` string or a callable.
+        task: makes the `TurnTask`; a ``"module:attribute"`` string or a callable. None: one world
+            of the batch.
         batch: makes a `BatchTask` of ``num_envs`` worlds, or None: then worlds run in lockstep.
         kwargs: keyword arguments that the id fixes.
         max_turns: turn budget; None leaves it to the task.
@@ -78,7 +80,7 @@ class EnvSpec:
     """
 
     id: str
-    task: str | Callable[..., Any]
+    task: str | Callable[..., Any] | None
     batch: str | Callable[..., Any] | None = None
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     max_turns: int | None = None
@@ -153,7 +155,7 @@ registry: Mapping[str, EnvSpec] = _Registry()
 
 def register(
     id: str,
-    task: str | Callable[..., Any],
+    task: str | Callable[..., Any] | None = None,
     batch: str | Callable[..., Any] | None = None,
     *,
     kwargs: Mapping[str, Any] | None = None,
@@ -169,7 +171,8 @@ def register(
         id: ``domain/task-vN``: lower-case letters, digits, ``-`` and ``_``. Raise N whenever the
             task changes so that old results no longer compare.
         task: ``"module:attribute"`` of a callable that returns a `wrappers.task.TurnTask`, imported
-            on first use; or the callable itself.
+            on first use; or the callable itself. None: one world of the batch, which is then a
+            `wrappers.records.RecordBatch`.
         batch: the same for a `wrappers.native.BatchTask`, called with ``num_envs=N`` besides; None
             if the task has no compiled batch.
         kwargs: keyword arguments that this id fixes.
@@ -190,10 +193,13 @@ def register(
     backends = dict(backends or {})
     if EMBEDDED in backends:
         raise ValueError(f"{id}: the name {EMBEDDED!r} is the task's own; give it as `task=`")
-    points = [task, *([] if batch is None else [batch])]
-    for backend in backends.values():
-        points += [backend.task, *([] if backend.batch is None else [backend.batch])]
-    for point in points:
+    engines = (Backend(task, batch), *backends.values())
+    for engine in engines:
+        if engine.task is None and engine.batch is None:
+            raise ValueError(
+                f"{id}: give task= as 'module:attribute' or a callable, or batch= of a RecordBatch"
+            )
+    for point in (p for engine in engines for p in (engine.task, engine.batch) if p is not None):
         if isinstance(point, str):
             if not _ENTRY_POINT.fullmatch(point):
                 raise ValueError(
@@ -218,8 +224,8 @@ def register(
     old = _specs.get(id)
     if old is not None and old != new and not override:
         raise ValueError(
-            f"{id} is already registered ({old.task!r}); raise the version of the id, or pass "
-            "override=True to replace it"
+            f"{id} is already registered ({old.task or old.batch!r}); raise the version of the id, "
+            "or pass override=True to replace it"
         )
     _specs[id] = new
     return new

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from wrappers.errors import SnapshotError
 from wrappers.native import BatchTask, check_roles, check_rows
-from wrappers.rng import as_key
+from wrappers.rng import as_key, episode_key
 from wrappers.task import Phase, Snapshot, TurnResult, TurnTask
 
 _ZERO: Final = np.zeros(1, np.int64)
@@ -219,6 +219,13 @@ class RecordBatch(BatchTask, abc.ABC):
     def expert_rows(self, bids: NDArray[np.float64], actions: NDArray[np.int64]) -> None:
         """Write the scripted expert's bids and actions; only where there is one."""
 
+    def prompt(self, record: NDArray[Any], role: int, phase: Phase) -> str:
+        """What a language model is told of a state; "": its legal actions only.
+
+        A `RecordTask` with a package of views has its prompts there.
+        """
+        return ""
+
     def check_origin(self, record: NDArray[Any]) -> None:
         """Raise `SnapshotError` where a record was taken over other data than this batch's."""
 
@@ -228,6 +235,100 @@ class RecordBatch(BatchTask, abc.ABC):
 
     def refresh(self, row: int) -> None:
         """Make again what was derived from a record, after another one was put into the row."""
+
+
+class PlainBatch(RecordBatch):
+    """Worlds whose rules are plain functions of one world, called for one after the other.
+
+    A subclass gives the attributes below and those of `RecordBatch` that it needs (`task_id`,
+    `roles`, `action_names`, `feature_names`), and implements the abstract methods. A world is a
+    record whose fields are read and written by name: ``world["logs"] += 1``.
+
+    Attributes:
+        world_type: the fields of a world; one of them is ``key``, uint64, the episode's random key.
+    """
+
+    world_type: np.dtype[Any]
+    metric_names = ("success",)
+
+    def __init__(self, num_envs: int, **arguments: Any) -> None:
+        super().__init__(num_envs, **arguments)
+        self.records = np.zeros(self.num_envs, self.world_type)
+
+    def begin(self, world: Any) -> None:
+        """Set up an episode: all fields are 0, but for the key."""
+
+    @abc.abstractmethod
+    def observation(self, world: Any) -> Sequence[float]:
+        """A number for each of `feature_names`."""
+
+    @abc.abstractmethod
+    def legal(self, world: Any, role: int) -> Sequence[bool]:
+        """For each action of a role whether it may be taken; never all False."""
+
+    @abc.abstractmethod
+    def play(self, world: Any, role: int, action: int) -> tuple[float, bool]:
+        """A turn: a role takes a legal action, or role -1: nobody acts. Reward, and if it ends."""
+
+    @abc.abstractmethod
+    def measure(self, world: Any) -> Sequence[float]:
+        """A number for each of `metric_names`."""
+
+    def advise(self, world: Any) -> Sequence[tuple[float, int]]:
+        """The scripted expert's bid and action of each role; only where there is one."""
+        raise NotImplementedError
+
+    # -- the hooks of `RecordBatch` ------------------------------------------------------------
+
+    @property
+    def has_expert(self) -> bool:
+        return type(self).advise is not PlainBatch.advise
+
+    def begin_rows(
+        self, rows: NDArray[np.int64], seeds: NDArray[np.int64], episodes: NDArray[np.int64]
+    ) -> None:
+        self.records[rows] = np.zeros((), self.world_type)
+        for row, seed, episode in zip(rows, seeds.tolist(), episodes.tolist(), strict=True):
+            self.records[row]["key"] = episode_key(seed, episode)
+            self.begin(self.records[row])
+
+    def observe_rows(self, out: NDArray[np.float32]) -> None:
+        for world, row in zip(self.records, out, strict=True):
+            row[: len(self.feature_names)] = self.observation(world)
+
+    def mask_rows(self, role: int, out: NDArray[np.bool_]) -> None:
+        for world, row in zip(self.records, out, strict=True):
+            row[:] = self.legal(world, role)
+
+    def act_rows(
+        self,
+        roles: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        rewards: NDArray[np.float64],
+        terminated: NDArray[np.bool_],
+        illegal: NDArray[np.bool_],
+    ) -> None:
+        for row, (role, action) in enumerate(zip(roles.tolist(), actions.tolist(), strict=True)):
+            rewards[row], terminated[row], illegal[row] = 0.0, False, False
+            if role == -2:
+                continue
+            world = self.records[row]
+            if role >= 0:
+                count = self.action_counts[role]
+                illegal[row] = not (0 <= action < count and self.legal(world, role)[action])
+            who = -1 if illegal[row] else role
+            rewards[row], terminated[row] = self.play(world, who, action)
+
+    def expert_rows(self, bids: NDArray[np.float64], actions: NDArray[np.int64]) -> None:
+        for row, world in enumerate(self.records):
+            for role, advice in enumerate(self.advise(world)):
+                bids[row, role], actions[row, role] = advice
+
+    def set_key(self, record: Any, key: np.uint64) -> None:
+        record["key"] = key
+
+    def metrics(self) -> NDArray[np.float64]:
+        return np.array([self.measure(world) for world in self.records], np.float64)
 
 
 class RecordTask(TurnTask):
@@ -359,7 +460,8 @@ class RecordTask(TurnTask):
 
     def prompt(self, agent: str, phase: Phase) -> str:
         if not self.views:
-            return super().prompt(agent, phase)
+            told = self.batch.prompt(self.record, self._role[agent], phase)
+            return told or super().prompt(agent, phase)
         text: str = self._view("text").prompt(*self.scene, self._role[agent], phase)
         return text
 

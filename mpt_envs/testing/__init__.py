@@ -8,6 +8,9 @@
         def make_task(self):
             return MyTask()
 
+    class TestMine(TaskContractTests, VectorContractTests):     # the same of a registered id
+        id = "mydomain/mytask-v0"
+
     class TestMyEnv(EnvContractTests):         # an environment, e.g. one that `make` gives
         def make_env(self):
             return mpt_envs.make("mydomain/mytask-v0", agents=6)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mpt_envs.make import make_task
 from mpt_envs.testing.future import DeterminismRules, SnapshotRules
 from mpt_envs.testing.game import GameRules
 from mpt_envs.testing.observations import ObservationRules
@@ -26,11 +27,21 @@ class EnvContractTests(ObservationRules, GameRules, DeterminismRules, SnapshotRu
 
 
 class TaskContractTests(EnvContractTests):
-    """Every rule for a bare `TurnTask`, and for the game around it. Implement `make_task`."""
+    """Every rule for a bare `TurnTask`, and for the game around it.
+
+    Attributes (override in the subclass):
+        id: of a registered task; or implement `make_task`.
+    """
+
+    id: str = ""
 
     def make_task(self) -> TurnTask:
         """A new task, not yet reset. It must be alike each time."""
-        raise NotImplementedError("implement make_task() in your subclass of TaskContractTests")
+        if not self.id:
+            raise NotImplementedError(
+                "give your subclass of TaskContractTests an id, or implement make_task() in it"
+            )
+        return make_task(self.id)
 
     def make_env(self) -> Any:
         """The plain game around the task; override it to play another."""

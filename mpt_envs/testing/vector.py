@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mpt_envs.make import Vectorization, make
 from mpt_envs.testing.base import changed_snapshot
 from mpt_envs.testing.rules import check
 from wrappers.errors import (
@@ -16,23 +19,36 @@ from wrappers.vector import VectorGame
 
 
 class VectorContractTests:
-    """A native vector game against the lockstep one. Implement both factories.
+    """A native vector game against the lockstep one.
 
     Attributes (override in the subclass):
+        id: of a registered task that has a batch; or implement both factories.
+        options: keywords of `make` for both.
         num_envs: number of worlds.
         vector_turns: number of turns that are played; ended worlds start again.
     """
 
+    id: str = ""
+    options: Mapping[str, Any] = MappingProxyType({})
     num_envs: int = 6
     vector_turns: int = 150
 
     def make_native(self, num_envs: int) -> VectorGame:
         """The game under test."""
-        raise NotImplementedError("implement make_native() in your subclass")
+        return self._make(num_envs, "native")
 
     def make_lockstep(self, num_envs: int) -> VectorGame:
         """The same game over AEC games: ``make(..., vectorization="lockstep")``."""
-        raise NotImplementedError("implement make_lockstep() in your subclass")
+        return self._make(num_envs, "lockstep")
+
+    def _make(self, num_envs: int, vectorization: Vectorization) -> VectorGame:
+        if not self.id:
+            raise NotImplementedError(
+                "give your subclass of VectorContractTests an id, or implement make_native() and "
+                "make_lockstep() in it"
+            )
+        options = {"num_envs": num_envs, "vectorization": vectorization, **self.options}
+        return make(self.id, api="vector", **options)
 
     def test_same_description(self) -> None:
         native, lockstep = self.make_native(2), self.make_lockstep(2)

@@ -15,6 +15,7 @@ import mpt_envs
 from mpt_envs.registry import Backend, MissingBackendError, UnknownTaskError
 from tests.toys import RelayTask
 from wrappers.errors import MarketError
+from wrappers.native import BatchTask
 
 # The package's attribute of this name is the mapping.
 registry_module = sys.modules["mpt_envs.registry"]
@@ -283,3 +284,16 @@ def test_a_module_before_the_id_is_imported_first(
         registry_module.spec("no_such_module:brought/relay-v0")
     with pytest.raises(UnknownTaskError, match="brought/relay-v0"):
         registry_module.spec("brought_task:brought/relai-v0")
+
+
+def test_a_batch_of_another_kind_needs_a_task() -> None:
+    class Other(BatchTask):
+        def __init__(self, num_envs: int) -> None:
+            """Nothing is needed."""
+
+    Other.__abstractmethods__ = frozenset()  # type: ignore[attr-defined]
+    mpt_envs.register("other/other-v0", batch=Other)
+    with pytest.raises(TypeError, match="only of a RecordBatch; register it with task="):
+        mpt_envs.make_task("other/other-v0")
+    with pytest.raises(ValueError, match="give task="):
+        mpt_envs.register("other/nothing-v0")
