@@ -161,7 +161,8 @@ def make(
             "rgb_array" picture.
         action: "discrete": bid levels, then the role's actions; "text": strings.
         backend: None for the embedded simulator, or the name of another engine of the task.
-        homogeneous: pad all agents' spaces to the same size, for libraries that ask for that.
+        homogeneous: pad all agents' spaces to the same size, for libraries that ask for that
+            (tianshou does; RLlib needs an RLModule of yours that takes the Dict as well).
         bid_levels: "tenths" (None), "crowded", or numbers from 0 up to at most 1.
         max_turns: turn budget; None takes the id's, else the task's.
         dropout: probability that an agent is absent in a turn.

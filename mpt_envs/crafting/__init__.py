@@ -1,9 +1,19 @@
 """Crafting: Minecraft 1.16 rules on seeded voxel terrain, one body shared by three roles.
 
-`make_task` gives one world as a turn task, `make_batch` many worlds stepped by the same compiled
-rules. Files: `facts` (numbers of Minecraft), `layout` (the record of a world), `terrain`,
-`perception`, `rules`, `observation`, `goals`, `expert`, then `task` and `batch`; `text`, `render`
-and `ansi` show a record to people and language models.
+`make_task` gives one world as a turn task, `make_batch` many, stepped by the same compiled rules.
+The way of an action through the files:
+
+* A state is one flat record (`world/layout`); `world/terrain` makes it from the episode's key, with
+  the numbers of `world/facts`; `world/goals` says what is worth something.
+* `batch` loops over records, `task` is a batch of one. A decision goes to `rules/turn`, which walks,
+  digs and crafts in game ticks and pays milestones; then `rules/perception` writes into the record
+  what the body sees and which actions are legal now. `rules/expert` reads nothing else.
+* Agents observe it as numbers (`views/observation`) or words (`views/text`, which also reads their
+  answers); people see `views/render` and `views/ansi`, both drawn from `views/scene`.
+* `rules/snapshots` tells which records are states, `rules/metrics` measures an episode,
+  `rules/prefetch` only makes it faster.
+* `backends/minetest` and `backends/minestudio` play the same decisions in real engines, and write
+  what happened into the same record.
 """
 
 from __future__ import annotations

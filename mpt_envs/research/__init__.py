@@ -1,10 +1,18 @@
 """Deep research: a Searcher, an Opener and a Finder answer multi-hop questions from a corpus.
 
-`make_task` gives one episode as a turn task, `make_batch` many that compiled rules step together.
-Files: `facts`, `naming`, `encyclopedia` and `questions` make the fictional encyclopaedia and its
-questions; `corpus` reads files; `tokenizer`, `index`, `pages`, `library` and `cache` make a corpus
-ready; `layout`, `rules`, `observation` and `expert` are the game over integers; `browser`, `calls`
-and `text` are the same game in words; `ansi` and `render` draw it.
+`make_task` gives one episode as a turn task, `make_batch` many, stepped by the same compiled rules.
+The way of an action through the files:
+
+* Pages come from the fictional encyclopaedia (`world/encyclopedia`, `naming`, `facts`) or from files
+  (`data/corpus`); `data/library` makes them ready once: laid out (`data/pages`), searchable
+  (`data/index`), in integers. `world/questions` and `world/multihop` do the same for questions.
+* The state is one flat record of integers (`world/layout`). `batch` loops over records, `task` is a
+  batch of one. A decision goes to `rules/turn`, which searches, opens, finds or answers, pays for
+  evidence, and writes what is then in view and what is legal. `rules/expert` knows the evidence.
+* The same game in words: `views/browser` shows pages and makes free tool calls, `views/calls` reads
+  them, `views/text` writes prompts. `views/observation` is the game in numbers.
+* `data/tokenizer` says what a word is, for the search and for `rules/scoring`, which judges answers;
+  `rules/snapshots` tells which records are states; `views/render` and `views/ansi` draw.
 """
 
 from __future__ import annotations
