@@ -5,7 +5,7 @@ The way of an action through the files:
 
 * A state is one flat record (`world/layout`); `world/terrain` makes it from the episode's key, with
   the numbers of `world/facts`; `world/goals` says what is worth something.
-* `batch` loops over records, `task` is a batch of one. A decision goes to `rules/turn`, which walks,
+* `batch` loops over records, `task` is a batch of one. A decision goes to `rules/turn`, it walks,
   digs and crafts in game ticks and pays milestones; then `rules/perception` writes into the record
   what the body sees and which actions are legal now. `rules/expert` reads nothing else.
 * Agents observe it as numbers (`views/observation`) or words (`views/text`, which also reads their

@@ -4,14 +4,14 @@ The turner turns, the mover walks, the stopper says when it is done. `make_task`
 as a turn task, `make_batch` many, stepped by the same compiled rules. The way of an action:
 
 * An episode comes from a source (`world/sources`): generated houses (`world/houses`, from
-  `floorplan`, `dividing`, `furniture`, `route`, `cues` and `phrasing`), or R2R-CE's files (`data/`).
+  `floorplan`, `dividing`, `furniture`, `route`, `cues` and `phrasing`), R2R-CE's files (`data/`).
   `world/worlds` makes its scene ready for kernels; `world/space` is where one can walk.
 * The state is one flat record (`world/layout`); the map is no part of it. `batch` loops over
   records, `task` is a batch of one. A decision goes to `rules/turn`, which turns or walks and pays
   for the way that is left; `rules/perception` keeps in mind what was seen (`rules/sight_lines`) and
   which clause of the instruction is being followed (`world/clauses`, read by `world/lexicon`).
 * Agents observe it as numbers (`views/observation`, with `rules/rays`) or words (`views/text`);
-  `views/answers` and `views/quantities` read what they answer; people see `views/render` and `ansi`.
+  `views/answers` and `views/quantities` read what they answer; people see `render` and `ansi`.
 * `rules/metrics`, `rules/dtw` and `rules/summary` measure as VLN-CE does, `rules/expert` is an
   oracle, `rules/snapshots` tells which records are states.
 * `backends/connectivity` plays R2R on the scans' graphs, `backends/habitat` in habitat-sim.

@@ -3,7 +3,7 @@
 `make_task` gives one episode as a turn task, `make_batch` many, stepped by the same compiled rules.
 The way of an action through the files:
 
-* Pages come from the fictional encyclopaedia (`world/encyclopedia`, `naming`, `facts`) or from files
+* Pages come from the fictional encyclopaedia (`world/encyclopedia`, `naming`, `facts`) or files
   (`data/corpus`); `data/library` makes them ready once: laid out (`data/pages`), searchable
   (`data/index`), in integers. `world/questions` and `world/multihop` do the same for questions.
 * The state is one flat record of integers (`world/layout`). `batch` loops over records, `task` is a
@@ -11,7 +11,7 @@ The way of an action through the files:
   evidence, and writes what is then in view and what is legal. `rules/expert` knows the evidence.
 * The same game in words: `views/browser` shows pages and makes free tool calls, `views/calls` reads
   them, `views/text` writes prompts. `views/observation` is the game in numbers.
-* `data/tokenizer` says what a word is, for the search and for `rules/scoring`, which judges answers;
+* `data/tokenizer` says what a word is, for the search and for `rules/scoring`, which judges them;
   `rules/snapshots` tells which records are states; `views/render` and `views/ansi` draw.
 """
 
