@@ -7,18 +7,17 @@ them apart, which is what files and comparisons want.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_envs.bid_bars import bid_bars
 from mpt_envs.crafting.views import scene, sprites, text
 from mpt_envs.crafting.views.scene import OUTSIDE, PIT
 from mpt_envs.crafting.world import facts, goals
 from mpt_envs.crafting.world import layout as at
+from mpt_envs.pictures import Colour, Overlay, bid_bars, paint, status, turns_of
 
 RADIUS: Final = 10  # blocks to each side of the body that are shown
 
@@ -46,8 +45,6 @@ SYMBOLS: Final = {
 }
 _NAMES: Final = {**dict(enumerate(facts.BLOCK_NAMES)), OUTSIDE: "end of the world", PIT: "drop"}
 
-_Rgb = tuple[int, int, int]
-
 
 @lru_cache(maxsize=1)
 def _mean_colours() -> NDArray[np.float32]:
@@ -55,7 +52,7 @@ def _mean_colours() -> NDArray[np.float32]:
     return sprites.tiles(False).mean(axis=(1, 2, 3)).astype(np.float32)
 
 
-def _cell(symbol: str, colour: NDArray[np.float32] | _Rgb | None, bright: bool = False) -> str:
+def _cell(symbol: str, colour: NDArray[np.float32] | Colour | None, bright: bool = False) -> str:
     """One block: two characters on a ground of its colour."""
     if colour is None:
         return symbol * 2
@@ -64,7 +61,7 @@ def _cell(symbol: str, colour: NDArray[np.float32] | _Rgb | None, bright: bool =
         ink = "38;2;255;255;255;1"
     else:
         ink = f"38;2;{red * 7 // 10};{green * 7 // 10};{blue * 7 // 10}"
-    return f"\x1b[{ink};48;2;{red};{green};{blue}m{symbol * 2}\x1b[0m"
+    return paint(symbol * 2, f"{ink};48;2;{red};{green};{blue}", True)
 
 
 def _map_rows(record: NDArray[np.uint8], color: bool, used: set[int]) -> list[str]:
@@ -80,20 +77,20 @@ def _map_rows(record: NDArray[np.uint8], color: bool, used: set[int]) -> list[st
             if view.trunk[row, column]:
                 block = facts.LOG
             floor = bool(view.open[row, column]) and block not in (facts.WATER, PIT)
-            paint = None
+            ground = None
             if color:
                 shade = 0.45 if floor else 1.0
                 if view.level is None and block != OUTSIDE:
                     shade = 1 + 0.045 * max(-7, min(7, int(view.height[row, column]) - y + 1))
-                paint = colours[block] * shade
+                ground = colours[block] * shade
             if row == column == RADIUS:
-                cells.append(_cell(_BODY, paint, bright=True))
+                cells.append(_cell(_BODY, ground, bright=True))
             elif floor:
-                cells.append(_cell(" ", paint))
+                cells.append(_cell(" ", ground))
             else:
                 used.add(block)
                 important = block in (facts.COAL_ORE, facts.IRON_ORE, facts.TABLE, facts.FURNACE)
-                cells.append(_cell(SYMBOLS[block], paint, bright=important))
+                cells.append(_cell(SYMBOLS[block], ground, bright=important))
         rows.append("".join(cells))
     return rows
 
@@ -109,25 +106,23 @@ def _section_rows(record: NDArray[np.uint8], color: bool, used: set[int]) -> lis
         cells = []
         for column in range(2 * RADIUS + 1):
             block = int(view.block[row, column])
-            paint: NDArray[np.float32] | _Rgb | None = None
+            ground: NDArray[np.float32] | Colour | None = None
             if color and block == facts.AIR:
-                paint = (28, 24, 30) if view.below_ground[row, column] else (150, 196, 238)
+                ground = (28, 24, 30) if view.below_ground[row, column] else (150, 196, 238)
             elif color:
-                paint = colours[block]
+                ground = colours[block]
             if column == RADIUS and height in (y, y + 1):
-                cells.append(_cell(_BODY, paint, bright=True))
+                cells.append(_cell(_BODY, ground, bright=True))
             else:
                 if block != facts.AIR:
                     used.add(block)
                 important = block in (facts.COAL_ORE, facts.IRON_ORE, facts.TABLE, facts.FURNACE)
-                cells.append(_cell(SYMBOLS[block], paint, bright=important))
+                cells.append(_cell(SYMBOLS[block], ground, bright=important))
         rows.append("".join(cells))
     return rows
 
 
-def ansi(
-    record: NDArray[np.uint8], overlay: Mapping[str, Any] | None = None, *, color: bool = True
-) -> str:
+def ansi(record: NDArray[np.uint8], overlay: Overlay | None = None, *, color: bool = True) -> str:
     """Draw one world as lines of text, about 90 characters wide.
 
     Args:
@@ -140,20 +135,21 @@ def ansi(
     goal = goals.GOALS[int(s[at.GOAL])]
     best = int(goals.MILESTONE_VALUE[int(s[at.GOAL])].sum())
     done = int(s[at.DONE])
-    turn = int(game.get("turn", s[at.TURN]))
-    limit = int(game.get("max_turns", goal.max_turns))
-    lines = [
-        f"{goal.name.replace('-', ' ')}   turn {turn}/{limit}   tick {int(s[at.TICK])}/"
-        f"{int(s[at.BUDGET])}   score {int(s[at.SCORE])} of {best}"
-        + (f"   {text.DONE_WORDS[done]}" if done != at.DONE_RUNNING else "")
-    ]
+    turn, limit = turns_of(game, int(s[at.TURN]), goal.max_turns)
+    first = status(
+        goal.name.replace("-", " "),
+        f"turn {turn}/{limit}",
+        f"tick {int(s[at.TICK])}/{int(s[at.BUDGET])}",
+        f"score {int(s[at.SCORE])} of {best}",
+        text.DONE_WORDS[done] if done != at.DONE_RUNNING else "",
+    )
     used: set[int] = set()
     left = _map_rows(record, color, used)
     right = _section_rows(record, color, used)
     wide = 2 * (2 * RADIUS + 1)
     level = scene.is_underground(record)
     caption = f"Map at height {int(s[at.Y])}, north up" if level else "Map, north up"
-    lines.append(f"{caption:<{wide}}   Section, west to east")
+    lines = [first, f"{caption:<{wide}}   Section, west to east"]
     left += [" " * wide] * (len(right) - len(left))
     lines += [f"{a}   {b}".rstrip() for a, b in zip(left, right, strict=True)]
     legend = "  ".join(f"{SYMBOLS[b]} {_NAMES[b].replace('_', ' ')}" for b in sorted(used))

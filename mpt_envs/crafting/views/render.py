@@ -13,14 +13,13 @@ Drawing is a function of its arguments alone: the same record gives the same pix
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image as PillowImage
-from PIL import ImageDraw, ImageFont
+from PIL import ImageDraw
 
 from mpt_envs.crafting.views import scene, sprites, text
 from mpt_envs.crafting.views.ansi import ansi
@@ -28,6 +27,21 @@ from mpt_envs.crafting.views.scene import OUTSIDE
 from mpt_envs.crafting.views.sprites import TILE
 from mpt_envs.crafting.world import facts, goals
 from mpt_envs.crafting.world import layout as at
+from mpt_envs.pictures import (
+    BACKGROUND,
+    DIM,
+    GOLD,
+    GREEN,
+    LINE,
+    MUTED,
+    RED,
+    TEXT,
+    Colour,
+    Overlay,
+    bids_of,
+    font,
+    turns_of,
+)
 
 __all__ = ["HEIGHT", "WIDTH", "ansi", "rgb_array"]
 
@@ -36,30 +50,21 @@ HEIGHT: Final = 400
 RADIUS: Final = 12  # blocks to each side of the body that are shown
 _VIEW: Final = (2 * RADIUS + 1) * TILE
 
-_Colour = tuple[int, int, int]
-_BACKGROUND: Final = (20, 23, 31)
 _PANEL: Final = (32, 36, 48)
-_LINE: Final = (54, 60, 78)
-_TEXT: Final = (234, 236, 242)
-_MUTED: Final = (146, 155, 176)
-_DIM: Final = (98, 106, 126)
-_GOLD: Final = (250, 204, 84)
-_GREEN: Final = (120, 204, 112)
-_RED: Final = (236, 104, 88)
 _BLUE: Final = (110, 180, 236)
-_ROLE_COLOURS: Final[dict[str, _Colour]] = {
+_ROLE_COLOURS: Final[dict[str, Colour]] = {
     "logger": (122, 196, 104),
     "miner": (104, 172, 232),
     "smith": (240, 146, 84),
 }
-_OTHER_ROLES: Final[tuple[_Colour, ...]] = (
+_OTHER_ROLES: Final[tuple[Colour, ...]] = (
     (186, 140, 236),
     (236, 132, 176),
     (120, 210, 200),
     (220, 200, 120),
 )
 #: Rings around the visible targets: log, stone, coal, iron.
-_TARGET_COLOURS: Final[tuple[_Colour, ...]] = (
+_TARGET_COLOURS: Final[tuple[Colour, ...]] = (
     (255, 196, 92),
     (236, 236, 240),
     (16, 16, 20),
@@ -86,21 +91,15 @@ _Y_FEET: Final = _Y_VIEW + _VIEW + 6
 
 
 # --- text --------------------------------------------------------------------------------------
-@lru_cache(maxsize=8)
-def _font(size: int) -> Any:
-    """The font that Pillow carries, so that no file is needed."""
-    return ImageFont.load_default(size=size)
-
-
 @lru_cache(maxsize=4096)
 def _label(words: str, size: int) -> NDArray[np.float32]:
     """Coverage of a line of text: float32 (height, width, 1) in [0, 1]."""
-    font = _font(size)
+    letters = font(size)
     # Hinted at this size, the font's space is too narrow to part words.
     words = words.replace(" ", "  ")
-    width = max(1, int(np.ceil(font.getlength(words))))
+    width = max(1, int(np.ceil(letters.getlength(words))))
     picture = PillowImage.new("L", (width, size + 4), 0)
-    ImageDraw.Draw(picture).text((0, 0), words, fill=255, font=font)
+    ImageDraw.Draw(picture).text((0, 0), words, fill=255, font=letters)
     coverage = np.asarray(picture, np.float32)[:, :, None] / 255.0
     coverage.flags.writeable = False
     return coverage
@@ -111,7 +110,7 @@ def _write(
     x: int,
     y: int,
     words: str,
-    colour: _Colour = _TEXT,
+    colour: Colour = TEXT,
     size: int = 11,
     align: float = 0.0,
     room: int | None = None,
@@ -135,13 +134,13 @@ def _write(
     return x + coverage.shape[1]
 
 
-def _box(canvas: NDArray[np.uint8], x: int, y: int, w: int, h: int, colour: _Colour) -> None:
+def _box(canvas: NDArray[np.uint8], x: int, y: int, w: int, h: int, colour: Colour) -> None:
     """Fill a rectangle."""
     if w > 0 and h > 0:
         canvas[y : y + h, x : x + w] = colour
 
 
-def _frame(canvas: NDArray[np.uint8], x: int, y: int, w: int, h: int, colour: _Colour) -> None:
+def _frame(canvas: NDArray[np.uint8], x: int, y: int, w: int, h: int, colour: Colour) -> None:
     """Outline a rectangle, one pixel wide."""
     canvas[y, x : x + w] = colour
     canvas[y + h - 1, x : x + w] = colour
@@ -283,24 +282,24 @@ def _views(canvas: NDArray[np.uint8], record: NDArray[np.uint8]) -> None:
     _paste(section, middle, max(0, (at.HEIGHT - 2 - y) * TILE), sprites.body(True))
     # Where the section cuts the map.
     for step in range(6):
-        picture[middle + step : middle + TILE - step, step] = _GOLD
-        picture[middle + step : middle + TILE - step, _VIEW - 1 - step] = _GOLD
+        picture[middle + step : middle + TILE - step, step] = GOLD
+        picture[middle + step : middle + TILE - step, _VIEW - 1 - step] = GOLD
         if 2 * step >= TILE - 1:
             break
 
     canvas[_Y_VIEW : _Y_VIEW + _VIEW, _X_MAP : _X_MAP + _VIEW] = picture
     _box(canvas, _X_SECTION, _Y_VIEW, _VIEW, _VIEW, _PANEL)
     canvas[_Y_VIEW : _Y_VIEW + section.shape[0], _X_SECTION : _X_SECTION + _VIEW] = section
-    _frame(canvas, _X_MAP - 1, _Y_VIEW - 1, _VIEW + 2, _VIEW + 2, _LINE)
-    _frame(canvas, _X_SECTION - 1, _Y_VIEW - 1, _VIEW + 2, _VIEW + 2, _LINE)
+    _frame(canvas, _X_MAP - 1, _Y_VIEW - 1, _VIEW + 2, _VIEW + 2, LINE)
+    _frame(canvas, _X_SECTION - 1, _Y_VIEW - 1, _VIEW + 2, _VIEW + 2, LINE)
 
     what = "Map, north up" if view.level is None else f"Map at height {view.level}, north up"
-    _write(canvas, _X_MAP, 38, what, _MUTED, 11)
-    _write(canvas, _X_SECTION, 38, "Section, west to east", _MUTED, 11)
-    _write(canvas, _X_SECTION + _VIEW, 38, f"x {x}  y {y}  z {z}", _MUTED, 11, align=1)
+    _write(canvas, _X_MAP, 38, what, MUTED, 11)
+    _write(canvas, _X_SECTION, 38, "Section, west to east", MUTED, 11)
+    _write(canvas, _X_SECTION + _VIEW, 38, f"x {x}  y {y}  z {z}", MUTED, 11, align=1)
 
 
-def _ring(picture: NDArray[np.uint8], x: int, y: int, colour: _Colour) -> None:
+def _ring(picture: NDArray[np.uint8], x: int, y: int, colour: Colour) -> None:
     """Outline one tile, twice, so that it shows on any ground."""
     x0, y0 = max(0, x - 1), max(0, y - 1)
     x1, y1 = min(picture.shape[1], x + TILE + 1), min(picture.shape[0], y + TILE + 1)
@@ -310,54 +309,53 @@ def _ring(picture: NDArray[np.uint8], x: int, y: int, colour: _Colour) -> None:
 
 
 # --- the rest of the picture --------------------------------------------------------------------
-def role_colour(role: str) -> _Colour:
+def role_colour(role: str) -> Colour:
     """The colour of a role; roles of other domains get one by their name."""
     if role in _ROLE_COLOURS:
         return _ROLE_COLOURS[role]
     return _OTHER_ROLES[sum(map(ord, role)) % len(_OTHER_ROLES)]
 
 
-def _header(canvas: NDArray[np.uint8], s: NDArray[np.int32], overlay: Mapping[str, Any]) -> None:
+def _header(canvas: NDArray[np.uint8], s: NDArray[np.int32], overlay: Overlay) -> None:
     """Goal, turn, ticks, score."""
     _box(canvas, 0, 0, WIDTH, 32, _PANEL)
     goal = goals.GOALS[int(s[at.GOAL])]
-    after = _write(canvas, 8, 8, goal.name.replace("-", " "), _TEXT, 14)
+    after = _write(canvas, 8, 8, goal.name.replace("-", " "), TEXT, 14)
     done = int(s[at.DONE])
     if done != at.DONE_RUNNING:
-        colour = _GREEN if done == at.DONE_GOAL else _RED
+        colour = GREEN if done == at.DONE_GOAL else RED
         _write(canvas, after + 10, 9, text.DONE_WORDS[done], colour, 12)
-    turn = int(overlay.get("turn", s[at.TURN]))
-    limit = int(overlay.get("max_turns", goal.max_turns))
+    turn, limit = turns_of(overlay, int(s[at.TURN]), goal.max_turns)
     _bar(canvas, 268, "turn", turn, limit, _BLUE)
-    _bar(canvas, 396, "ticks", int(s[at.TICK]), int(s[at.BUDGET]), _GOLD)
+    _bar(canvas, 396, "ticks", int(s[at.TICK]), int(s[at.BUDGET]), GOLD)
     best = int(goals.MILESTONE_VALUE[int(s[at.GOAL])].sum())
-    _write(canvas, WIDTH - 8, 9, f"score {int(s[at.SCORE])} of {best}", _TEXT, 12, align=1)
+    _write(canvas, WIDTH - 8, 9, f"score {int(s[at.SCORE])} of {best}", TEXT, 12, align=1)
 
 
 def _bar(
-    canvas: NDArray[np.uint8], x: int, name: str, value: int, limit: int, colour: _Colour
+    canvas: NDArray[np.uint8], x: int, name: str, value: int, limit: int, colour: Colour
 ) -> None:
     """A quantity against its limit, as numbers over a bar."""
     width = 112
-    _write(canvas, x, 4, name, _MUTED, 11)
-    _write(canvas, x + width, 4, f"{value} / {limit}", _TEXT, 11, align=1)
-    _box(canvas, x, 21, width, 5, _LINE)
+    _write(canvas, x, 4, name, MUTED, 11)
+    _write(canvas, x + width, 4, f"{value} / {limit}", TEXT, 11, align=1)
+    _box(canvas, x, 21, width, 5, LINE)
     _box(canvas, x, 21, round(width * min(1.0, value / max(1, limit))), 5, colour)
 
 
 def _milestones(canvas: NDArray[np.uint8], s: NDArray[np.int32]) -> int:
     """The list of milestones; returns the y below it."""
-    _write(canvas, _X_SIDE, 38, "Milestones", _MUTED, 11)
+    _write(canvas, _X_SIDE, 38, "Milestones", MUTED, 11)
     values = goals.MILESTONE_VALUE[int(s[at.GOAL])]
     y = _Y_VIEW
     upcoming = True
     for item in text.PATHS[int(s[at.GOAL])]:
         seen = bool(int(s[at.SEEN]) >> item & 1)
         if seen:
-            _box(canvas, _X_SIDE, y + 3, 7, 7, _GREEN)
+            _box(canvas, _X_SIDE, y + 3, 7, 7, GREEN)
         else:
-            _frame(canvas, _X_SIDE, y + 3, 7, 7, _GOLD if upcoming else _DIM)
-        colour = _TEXT if seen else (_GOLD if upcoming else _DIM)
+            _frame(canvas, _X_SIDE, y + 3, 7, 7, GOLD if upcoming else DIM)
+        colour = TEXT if seen else (GOLD if upcoming else DIM)
         upcoming = upcoming and seen
         _write(canvas, _X_SIDE + 12, y, facts.ITEM_NAMES[item].replace("_", " "), colour, 10)
         _write(canvas, _X_SIDE + _W_SIDE, y, f"+{values[item]}", colour, 10, align=1)
@@ -368,20 +366,20 @@ def _milestones(canvas: NDArray[np.uint8], s: NDArray[np.int32]) -> int:
 def _stations(canvas: NDArray[np.uint8], s: NDArray[np.int32], y: int) -> None:
     """The table's and the furnace's place, and what is in the furnace."""
     y = max(y + 6, _Y_VIEW + _VIEW - 76)
-    _box(canvas, _X_SIDE, y - 4, _W_SIDE, 1, _LINE)
+    _box(canvas, _X_SIDE, y - 4, _W_SIDE, 1, LINE)
     for name, where, near in (
         ("table", at.TABLE_CELL, at.TABLE_NEAR),
         ("furnace", at.FURNACE_CELL, at.FURNACE_NEAR),
     ):
         if int(s[where]) == 0:
-            state, colour = "not placed", _DIM
+            state, colour = "not placed", DIM
         else:
             state, colour = (
-                ("out of sight", _MUTED),
-                ("in sight", _TEXT),
-                ("in reach", _GREEN),
+                ("out of sight", MUTED),
+                ("in sight", TEXT),
+                ("in reach", GREEN),
             )[int(s[near])]
-        _write(canvas, _X_SIDE, y, name, _MUTED, 10)
+        _write(canvas, _X_SIDE, y, name, MUTED, 10)
         _write(canvas, _X_SIDE + _W_SIDE, y, state, colour, 10, align=1)
         y += 14
     if int(s[at.FURNACE_CELL]) == 0:
@@ -395,16 +393,16 @@ def _stations(canvas: NDArray[np.uint8], s: NDArray[np.int32], y: int) -> None:
     for index, (item, count) in enumerate(slots):
         x = _X_SIDE + index * 39
         _box(canvas, x, y, 30, 30, _PANEL)
-        _frame(canvas, x, y, 30, 30, _LINE)
+        _frame(canvas, x, y, 30, 30, LINE)
         if int(s[count]) > 0:
             _paste(canvas, x + 3, y + 3, sprites.icon(int(s[item])))
             _count(canvas, x + 29, y + 18, int(s[count]))
     for x in (_X_SIDE + 31, _X_SIDE + 70):
-        _box(canvas, x + 1, y + 14, 5, 2, _DIM)
+        _box(canvas, x + 1, y + 14, 5, 2, DIM)
     burn = min(1.0, int(s[at.FURNACE_BURN]) / 300)
     _box(canvas, _X_SIDE + 39, y + 32, round(30 * burn), 3, (240, 138, 48))
     progress = min(1.0, int(s[at.FURNACE_PROGRESS]) / facts.SMELT_TICKS)
-    _box(canvas, _X_SIDE + 78, y + 32, round(30 * progress), 3, _TEXT)
+    _box(canvas, _X_SIDE + 78, y + 32, round(30 * progress), 3, TEXT)
 
 
 def _count(canvas: NDArray[np.uint8], x: int, y: int, count: int) -> None:
@@ -430,89 +428,82 @@ def _inventory(canvas: NDArray[np.uint8], s: NDArray[np.int32]) -> None:
         _paste(canvas, x + 2, y + 1, sprites.icon(item))
         _count(canvas, x + wide - 6, y + 10, int(s[at.INVENTORY + item]))
         name = _SHORT_NAMES.get(item, facts.ITEM_NAMES[item].replace("_", " "))
-        _write(canvas, x + 2, y + 24, name, _MUTED, 8, room=wide - 7)
+        _write(canvas, x + 2, y + 24, name, MUTED, 8, room=wide - 7)
         if item in facts.PICKAXES:
             kind = facts.PICKAXES.index(item)
             left = 1 - int(s[at.WEAR + kind]) / facts.PICKAXE_DURABILITY[kind]
-            _box(canvas, x + 28, y + 4, 12, 2, _LINE)
-            _box(canvas, x + 28, y + 4, round(12 * left), 2, _GREEN if left > 0.25 else _RED)
+            _box(canvas, x + 28, y + 4, 12, 2, LINE)
+            _box(canvas, x + 28, y + 4, round(12 * left), 2, GREEN if left > 0.25 else RED)
 
 
-def _last_turn(
-    canvas: NDArray[np.uint8], record: NDArray[np.uint8], overlay: Mapping[str, Any]
-) -> None:
+def _last_turn(canvas: NDArray[np.uint8], record: NDArray[np.uint8], overlay: Overlay) -> None:
     """Who did what in the last turn, in words."""
     s = at.scalars(record)
     y = _Y_FEET
     if int(s[at.TURN]) == 0:
-        _write(canvas, 8, y, "The first turn is about to begin.", _MUTED, 11)
+        _write(canvas, 8, y, "The first turn is about to begin.", MUTED, 11)
         return
     role = int(s[at.LAST_ROLE])
     if role < 0:
-        _write(canvas, 8, y, "Nobody acted in the last turn.", _MUTED, 11)
+        _write(canvas, 8, y, "Nobody acted in the last turn.", MUTED, 11)
         return
     winner = str(overlay.get("winner") or facts.ROLES[role])
     x = _write(canvas, 8, y, winner, role_colour(facts.ROLES[role]), 11)
     action = facts.ACTIONS[facts.ROLES[role]][int(s[at.LAST_ACTION])]
     ticks = int(s[at.LAST_TICKS])
-    x = _write(canvas, x + 6, y, f"{action.replace('_', ' ')}, {ticks} ticks", _TEXT, 11)
+    x = _write(canvas, x + 6, y, f"{action.replace('_', ' ')}, {ticks} ticks", TEXT, 11)
     # Milestones have their own list.
     happened = text.turn_events(record, int(s[at.TURN]) - 1)
     words = "; ".join(h for h in happened if not h.startswith("milestone"))
     if words:
-        _write(canvas, x + 8, y, words, _MUTED, 11, room=410 - x)
+        _write(canvas, x + 8, y, words, MUTED, 11, room=410 - x)
 
 
-def _bids(canvas: NDArray[np.uint8], overlay: Mapping[str, Any]) -> None:
+def _bids(canvas: NDArray[np.uint8], overlay: Overlay) -> None:
     """A bar for each agent's bid in the last auction; the winner in gold."""
     x0, wide = 426, WIDTH - 426 - 8
     y0, high = _Y_FEET + 16, 44
-    bids = overlay.get("bids")
-    _write(canvas, x0, _Y_FEET, "Bids of the last turn", _MUTED, 11)
+    bids = bids_of(overlay)
+    _write(canvas, x0, _Y_FEET, "Bids of the last turn", MUTED, 11)
     base = y0 + high + 13
-    _box(canvas, x0, base, wide, 1, _LINE)
+    _box(canvas, x0, base, wide, 1, LINE)
     if not bids:
-        _write(canvas, x0 + wide // 2, y0 + 26, "no auction yet", _DIM, 11, align=0.5)
+        _write(canvas, x0 + wide // 2, y0 + 26, "no auction yet", DIM, 11, align=0.5)
         return
-    winner = overlay.get("winner")
     pitch = wide / len(bids)
     bar = max(3, min(34, int(pitch) - 4))
     many = len(bids) > 4
-    for index, (agent, bid) in enumerate(bids.items()):
-        role, _, number = str(agent).rpartition("_")
+    for index, (agent, bid, share, won) in enumerate(bids):
+        role, _, number = agent.rpartition("_")
         colour = role_colour(role)
-        won = agent == winner
         middle = x0 + int((index + 0.5) * pitch)
-        tall = round(high * min(1.0, max(0.0, float(bid))))
+        tall = round(high * share)
         left = middle - bar // 2
         _box(canvas, left, base - max(tall, 1), bar, max(tall, 1), colour)
         if won:
-            _frame(canvas, left - 2, base - max(tall, 1) - 2, bar + 4, max(tall, 1) + 3, _GOLD)
-        shade = _GOLD if won else _MUTED
-        value = f"{float(bid):.2f}".removeprefix("0") if many else f"{float(bid):.2f}"
+            _frame(canvas, left - 2, base - max(tall, 1) - 2, bar + 4, max(tall, 1) + 3, GOLD)
+        shade = GOLD if won else MUTED
+        value = f"{bid:.2f}".removeprefix("0") if many else f"{bid:.2f}"
         size = 8 if many else 10
         _write(canvas, middle, base - max(tall, 1) - 15, value, shade, size, align=0.5)
-        label = f"{role[:1].upper()}{number}" if many else (role if number == "0" else str(agent))
+        label = f"{role[:1].upper()}{number}" if many else (role if number == "0" else agent)
         _write(canvas, middle, base + 2, label, shade if won else colour, size, align=0.5)
 
 
 @lru_cache(maxsize=1)
 def _blank() -> NDArray[np.uint8]:
     """An empty picture."""
-    canvas = np.full((HEIGHT, WIDTH, 3), _BACKGROUND, np.uint8)
+    canvas = np.full((HEIGHT, WIDTH, 3), BACKGROUND, np.uint8)
     canvas.flags.writeable = False
     return canvas
 
 
-def rgb_array(
-    record: NDArray[np.uint8], overlay: Mapping[str, Any] | None = None
-) -> NDArray[np.uint8]:
+def rgb_array(record: NDArray[np.uint8], overlay: Overlay | None = None) -> NDArray[np.uint8]:
     """Draw one world.
 
     Args:
         record: uint8 ``(RECORD_BYTES,)``.
-        overlay: facts of the game, all optional: ``turn``, ``max_turns``, ``bids`` (agent -> bid of
-            the last auction), ``winner`` (an agent, or None for a skipped turn).
+        overlay: facts of the game, see `mpt_envs.pictures`.
 
     Returns:
         uint8 ``(HEIGHT, WIDTH, 3)``, a fresh array.

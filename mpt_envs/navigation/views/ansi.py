@@ -7,13 +7,11 @@ alone tell everything apart, which is what files and comparisons want.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mpt_envs.bid_bars import bid_bars
 from mpt_envs.navigation.views import text
 from mpt_envs.navigation.world import layout as at
 from mpt_envs.navigation.world.facts import DOOR, MAX_TURNS, ROOMS, STEP_ANGLE, THINGS
@@ -21,6 +19,7 @@ from mpt_envs.navigation.world.floorplan import House
 from mpt_envs.navigation.world.layout import floats, ints
 from mpt_envs.navigation.world.sources import T_KIND, T_X, T_Z
 from mpt_envs.navigation.world.worlds import World
+from mpt_envs.pictures import Overlay, bid_bars, paint, status, turns_of
 
 _WIDE: Final = 2  # columns of a scene of 0.1 m that share a character
 _HIGH: Final = 4
@@ -32,6 +31,7 @@ _COLOURS: Final = {
     "G": "32;1",
     "S": "36;1",
     "+": "38;5;250",
+    **dict.fromkeys(_ARROWS, "33;1"),
 }
 
 
@@ -93,7 +93,7 @@ def _map(record: NDArray[np.uint8], world: World) -> list[list[str]]:
 def ansi(
     record: NDArray[np.uint8],
     world: World,
-    overlay: Mapping[str, Any] | None = None,
+    overlay: Overlay | None = None,
     *,
     color: bool = True,
 ) -> str:
@@ -107,23 +107,18 @@ def ansi(
     """
     game = overlay or {}
     s, f = ints(record), floats(record)
-    turn = int(game.get("turn", s[at.TURN]))
-    limit = int(game.get("max_turns", MAX_TURNS))
+    turn, limit = turns_of(game, int(s[at.TURN]), MAX_TURNS)
     done = int(s[at.DONE])
-    lines = [
-        f"turn {turn}/{limit}   {float(f[at.F_DISTANCE]):.1f} m to go   walked "
-        f"{float(f[at.F_LENGTH]):.1f} m   score {float(f[at.F_SCORE]):.1f}"
-        + (f"   {at.DONE_NAMES[done]}" if done else "")
-    ]
+    first = status(
+        f"turn {turn}/{limit}",
+        f"{float(f[at.F_DISTANCE]):.1f} m to go",
+        f"walked {float(f[at.F_LENGTH]):.1f} m",
+        f"score {float(f[at.F_SCORE]):.1f}",
+        at.DONE_NAMES[done] if done else "",
+    )
+    lines = [first]
     for row in _map(record, world):
-        line = "".join(
-            f"\x1b[{_COLOURS[mark]}m{mark}\x1b[0m"
-            if color and mark in _COLOURS
-            else f"\x1b[33;1m{mark}\x1b[0m"
-            if color and mark in _ARROWS
-            else mark
-            for mark in row
-        )
+        line = "".join(paint(m, _COLOURS[m], color) if m in _COLOURS else m for m in row)
         lines.append(line.rstrip())
     lines.append("^<v> body  * way  S start  G goal  # wall  + door  . furniture")
     lines += ["", *text.state_lines(record, world), *bid_bars(game, color)]

@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from mpt_envs.navigation.views import text
 from mpt_envs.navigation.world import layout as at
@@ -35,6 +33,22 @@ from mpt_envs.navigation.world.floorplan import CELL, House, Rect
 from mpt_envs.navigation.world.layout import bits_of, floats, ints
 from mpt_envs.navigation.world.sources import T_X, T_Z
 from mpt_envs.navigation.world.worlds import World
+from mpt_envs.pictures import (
+    BACKGROUND,
+    DIM,
+    GOLD,
+    GREEN,
+    LINE,
+    MUTED,
+    RED,
+    TEXT,
+    Colour,
+    Overlay,
+    bids_of,
+    font,
+    turns_of,
+    wrap,
+)
 
 WIDTH: Final = 960
 HEIGHT: Final = 600
@@ -43,24 +57,18 @@ _MARGIN: Final = 14
 _LEFT: Final = _MAP + 16  # of the panel
 _ROOM: Final = WIDTH - _LEFT - 16
 
-_Colour = tuple[int, int, int]
-_BACKGROUND: Final = (20, 23, 31)
-_LINE: Final = (54, 60, 78)
-_TEXT: Final = (234, 236, 242)
-_MUTED: Final = (146, 155, 176)
-_GOLD: Final = (250, 204, 84)
-_GREEN: Final = (64, 160, 84)
-_RED: Final = (214, 72, 60)
+_GOAL: Final = (64, 160, 84)
+_BUMPED: Final = (214, 72, 60)
 _WALL: Final = (58, 62, 74)
 _GROUND: Final = (232, 232, 228)
 _WAY: Final = (36, 104, 214)
 _SHORTEST: Final = (150, 168, 196)
-_ROLE_COLOURS: Final[dict[str, _Colour]] = {
+_ROLE_COLOURS: Final[dict[str, Colour]] = {
     "turner": (186, 140, 236),
     "mover": (104, 172, 232),
     "stopper": (240, 146, 84),
 }
-_FLOORS: Final[dict[str, _Colour]] = {
+_FLOORS: Final[dict[str, Colour]] = {
     "hallway": (238, 234, 222),
     "living room": (228, 238, 222),
     "kitchen": (250, 236, 204),
@@ -76,7 +84,7 @@ _FLOORS: Final[dict[str, _Colour]] = {
     "entryway": (232, 232, 232),
 }
 _WOOD: Final = (176, 140, 104)
-_FURNITURE: Final[dict[str, _Colour]] = {
+_FURNITURE: Final[dict[str, Colour]] = {
     "bed": (150, 170, 214),
     "couch": (146, 164, 130),
     "armchair": (146, 164, 130),
@@ -118,12 +126,6 @@ class _Frame(NamedTuple):
         return (*self.at(rect.x0 * CELL, rect.z0 * CELL), *self.at(rect.x1 * CELL, rect.z1 * CELL))
 
 
-@lru_cache(maxsize=8)
-def _font(size: int) -> Any:
-    """The font that Pillow carries, so that no file is needed."""
-    return ImageFont.load_default(size=size)
-
-
 def _frame_of(world: World) -> _Frame:
     nz, nx = world.scene.space.heights.shape[1:]
     cell = world.scene.space.cell
@@ -145,7 +147,7 @@ def _base(world: World, height: float) -> Image.Image:
     storey = 0 if isinstance(house, House) else round(height)
     kept = _bases.setdefault(world, {})
     if storey not in kept:
-        picture = Image.new("RGB", (WIDTH, HEIGHT), _BACKGROUND)
+        picture = Image.new("RGB", (WIDTH, HEIGHT), BACKGROUND)
         frame = _frame_of(world)
         if isinstance(house, House):
             _draw_house(ImageDraw.Draw(picture), frame, house)
@@ -171,7 +173,7 @@ def _draw_house(draw: ImageDraw.ImageDraw, frame: _Frame, house: House) -> None:
         name = THINGS[thing.kind]
         box = frame.box(thing.rect)
         draw.rectangle(box, fill=_FURNITURE.get(name, _WOOD), outline=(96, 92, 88))
-    small = _font(10)
+    small = font(10)
     for thing in house.things:
         name = THINGS[thing.kind]
         x, y = frame.at(*thing.rect.centre)
@@ -184,8 +186,8 @@ def _draw_house(draw: ImageDraw.ImageDraw, frame: _Frame, house: House) -> None:
     for number, room in enumerate(house.rooms):
         words = ROOMS[room.kind].upper()
         things = [frame.box(t.rect) for t in house.things if t.room == number]
-        x, y = _free_spot(frame.box(room.rect), things, _font(12).getlength(words) / 2 + 4)
-        draw.text((x, y), words, fill=(112, 112, 120), font=_font(12), anchor="mm")
+        x, y = _free_spot(frame.box(room.rect), things, font(12).getlength(words) / 2 + 4)
+        draw.text((x, y), words, fill=(112, 112, 120), font=font(12), anchor="mm")
 
 
 def _free_spot(
@@ -215,7 +217,7 @@ def _draw_ground(picture: Image.Image, frame: _Frame, world: World, height: floa
         away = np.abs(heights - np.float32(height))
     nearest = np.where(np.isfinite(away), away, np.float32(np.inf)).min(axis=0)
     shade = np.zeros((*nearest.shape, 3), np.uint8)
-    shade[:] = _BACKGROUND
+    shade[:] = BACKGROUND
     shade[np.isfinite(nearest)] = (44, 49, 62)
     near = nearest < 1.5
     light = (1.0 - 0.25 * nearest[near] / 1.5)[:, None]
@@ -232,13 +234,13 @@ def _draw_goal(draw: ImageDraw.ImageDraw, frame: _Frame, world: World) -> None:
     goal = world.episode.goal
     x, y = frame.at(float(goal[0]), float(goal[2]))
     radius = world.episode.radius * frame.scale
-    draw.ellipse((x - radius, y - radius, x + radius, y + radius), outline=_GREEN, width=2)
+    draw.ellipse((x - radius, y - radius, x + radius, y + radius), outline=_GOAL, width=2)
     points = []
     for k in range(10):
         size = 9 if k % 2 == 0 else 4
         angle = math.pi * k / 5
         points.append((x + size * math.sin(angle), y - size * math.cos(angle)))
-    draw.polygon(points, fill=_GREEN, outline=(255, 255, 255))
+    draw.polygon(points, fill=_GOAL, outline=(255, 255, 255))
     start = world.episode.start
     x, y = frame.at(float(start[0]), float(start[2]))
     draw.ellipse((x - 5, y - 5, x + 5, y + 5), outline=_WAY, width=2)
@@ -272,7 +274,7 @@ def _draw_body(
             if now >> index & 1:
                 px, py = frame.at(float(thing[T_X]), float(thing[T_Z]))
                 draw.ellipse((px - 4, py - 4, px + 4, py + 4), outline=(220, 150, 20), width=2)
-    colour = _RED if int(s[at.COLLIDED]) else (20, 60, 150)
+    colour = _BUMPED if int(s[at.COLLIDED]) else (20, 60, 150)
     points = []
     for turn, size in ((0.0, 13.0), (2.5, 9.0), (math.pi, 4.0), (-2.5, 9.0)):
         angle = heading + turn
@@ -280,114 +282,90 @@ def _draw_body(
     draw.polygon(points, fill=colour, outline=(255, 255, 255))
 
 
-def _wrap(words: str, size: int, room: int) -> list[str]:
-    """Lines no wider than a number of pixels."""
-    font = _font(size)
-    lines: list[str] = []
-    line = ""
-    for word in words.split():
-        longer = f"{line} {word}".strip()
-        if line and font.getlength(longer) > room:
-            lines.append(line)
-            line = word
-        else:
-            line = longer
-    return [*lines, line] if line else lines
-
-
 def _draw_panel(
     draw: ImageDraw.ImageDraw,
     record: NDArray[np.uint8],
     world: World,
-    overlay: Mapping[str, Any],
+    overlay: Overlay,
 ) -> None:
     s, f = ints(record), floats(record)
     y = 14
-    turn = int(overlay.get("turn", s[at.TURN]))
-    limit = int(overlay.get("max_turns", MAX_TURNS))
-    draw.text((_LEFT, y), f"Turn {turn} of {limit}", fill=_TEXT, font=_font(16))
+    turn, limit = turns_of(overlay, int(s[at.TURN]), MAX_TURNS)
+    draw.text((_LEFT, y), f"Turn {turn} of {limit}", fill=TEXT, font=font(16))
     done = int(s[at.DONE])
     reached = bool(f[at.F_DISTANCE] < f[at.F_RADIUS])
     state = f"{float(f[at.F_DISTANCE]):.1f} m to go"
-    colour = _MUTED
+    colour = MUTED
     if done == at.DONE_STOPPED:
         state = "stopped at the goal" if reached else "stopped elsewhere"
-        colour = (120, 204, 112) if reached else (236, 104, 88)
+        colour = GREEN if reached else RED
     elif done:
         state = at.DONE_NAMES[done]
-    draw.text((WIDTH - 16, y + 2), state, fill=colour, font=_font(13), anchor="ra")
+    draw.text((WIDTH - 16, y + 2), state, fill=colour, font=font(13), anchor="ra")
     y += 28
-    draw.text((_LEFT, y), f"score {float(f[at.F_SCORE]):.1f}", fill=_MUTED, font=_font(13))
+    draw.text((_LEFT, y), f"score {float(f[at.F_SCORE]):.1f}", fill=MUTED, font=font(13))
     draw.text(
         (WIDTH - 16, y),
         f"walked {float(f[at.F_LENGTH]):.1f} m, shortest {float(f[at.F_SHORTEST]):.1f} m",
-        fill=_MUTED,
-        font=_font(13),
+        fill=MUTED,
+        font=font(13),
         anchor="ra",
     )
     y += 26
-    draw.line((_LEFT, y, WIDTH - 16, y), fill=_LINE)
+    draw.line((_LEFT, y, WIDTH - 16, y), fill=LINE)
     y += 10
-    lines = _wrap(world.episode.instruction, 14, _ROOM)
+    lines = wrap(world.episode.instruction, _ROOM, font(14).getlength)
     for index, line in enumerate(lines[:10]):
         cut = index == 9 and len(lines) > 10
-        draw.text((_LEFT, y), line + (" ..." if cut else ""), fill=_TEXT, font=_font(14))
+        draw.text((_LEFT, y), line + (" ..." if cut else ""), fill=TEXT, font=font(14))
         y += 19
     y += 6
     this = int(s[at.CLAUSE])
     first = max(0, min(this - 3, len(world.clauses) - 9))
     for number in range(first, min(len(world.clauses), first + 9)):
         clause = Clause(*(int(v) for v in world.clauses[number]))
-        colour = _GOLD if number == this else _MUTED if number > this else (98, 106, 126)
+        colour = GOLD if number == this else MUTED if number > this else DIM
         mark = ">" if number == this else " "
-        draw.text((_LEFT, y), mark, fill=_GOLD, font=_font(13))
-        draw.text((_LEFT + 14, y), str(clause), fill=colour, font=_font(13))
+        draw.text((_LEFT, y), mark, fill=GOLD, font=font(13))
+        draw.text((_LEFT + 14, y), str(clause), fill=colour, font=font(13))
         y += 17
     y = max(y + 8, 400)
-    draw.line((_LEFT, y, WIDTH - 16, y), fill=_LINE)
+    draw.line((_LEFT, y, WIDTH - 16, y), fill=LINE)
     y += 8
     told = "; ".join(text.narrate(record, world)) or "the beginning"
-    for line in _wrap(told, 14, _ROOM)[:2]:
-        draw.text((_LEFT, y), line, fill=_TEXT, font=_font(14))
+    for line in wrap(told, _ROOM, font(14).getlength)[:2]:
+        draw.text((_LEFT, y), line, fill=TEXT, font=font(14))
         y += 19
     _draw_bids(draw, y + 6, overlay)
 
 
-def _draw_bids(draw: ImageDraw.ImageDraw, y: int, overlay: Mapping[str, Any]) -> None:
-    bids = overlay.get("bids")
-    if not bids:
-        return
-    winner = overlay.get("winner")
+def _draw_bids(draw: ImageDraw.ImageDraw, y: int, overlay: Overlay) -> None:
     # As many as fit; the highest first if there are more.
-    shown = list(bids.items())
+    shown = bids_of(overlay)
     room = (HEIGHT - 10 - y) // 22
     if len(shown) > room:
-        shown = sorted(shown, key=lambda item: -float(item[1]))[:room]
-    for agent, bid in shown:
-        role = str(agent).rsplit("_", 1)[0]
-        colour = _ROLE_COLOURS.get(role, (120, 210, 200))
-        acted = agent == winner
-        ink = _GOLD if acted else _MUTED
-        draw.text((_LEFT, y), str(agent), fill=ink, font=_font(13))
+        shown = sorted(shown, key=lambda bid: -bid.bid)[:room]
+    for bid in shown:
+        colour = _ROLE_COLOURS.get(bid.role, (120, 210, 200))
+        ink = GOLD if bid.acted else MUTED
+        draw.text((_LEFT, y), bid.agent, fill=ink, font=font(13))
         left, right = _LEFT + 92, WIDTH - 62
-        draw.rectangle((left, y + 2, right, y + 14), outline=_LINE)
-        share = min(1.0, max(0.0, float(bid)))
-        if share > 0:
-            draw.rectangle((left, y + 2, left + (right - left) * share, y + 14), fill=colour)
-        draw.text((WIDTH - 16, y), f"{float(bid):.2f}", fill=ink, font=_font(13), anchor="ra")
+        draw.rectangle((left, y + 2, right, y + 14), outline=LINE)
+        if bid.share > 0:
+            draw.rectangle((left, y + 2, left + (right - left) * bid.share, y + 14), fill=colour)
+        draw.text((WIDTH - 16, y), f"{bid.bid:.2f}", fill=ink, font=font(13), anchor="ra")
         y += 22
 
 
 def rgb_array(
-    record: NDArray[np.uint8], world: World, overlay: Mapping[str, Any] | None = None
+    record: NDArray[np.uint8], world: World, overlay: Overlay | None = None
 ) -> NDArray[np.uint8]:
     """Draw one episode: uint8 ``(HEIGHT, WIDTH, 3)``.
 
     Args:
         record: uint8 ``(RECORD_BYTES,)``.
         world: of the record.
-        overlay: facts of the game, all optional: ``turn``, ``max_turns``, ``bids`` (agent -> bid of
-            the last auction), ``winner``.
+        overlay: facts of the game, see `mpt_envs.pictures`.
     """
     picture = _base(world, float(floats(record)[at.F_Y]))
     _draw_body(picture, _frame_of(world), record, world)

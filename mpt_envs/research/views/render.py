@@ -6,15 +6,15 @@ drawn stroke by stroke (`hangul`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from mpt_envs.research.views.ansi import bid_rows, status
+from mpt_envs.pictures import Overlay, bids_of, wrap
+from mpt_envs.research.views import ansi
 from mpt_envs.research.views.browser import Desk, heading, page_lines
 from mpt_envs.research.views.hangul import draw_syllable, is_syllable
 from mpt_envs.research.views.text import error_of, log_lines, question_of
@@ -86,17 +86,8 @@ def _write(
         draw.text((x + run_at * _CELL, y), run, fill=ink, font=_font(bold))
 
 
-def _wrap(text: str, limit: int) -> list[str]:
-    """Break a text at spaces so that no line has more cells than ``limit``."""
-    lines, line, used = [], "", 0
-    for word in text.split():
-        cells = sum(map(_wide, word))
-        if line and used + 1 + cells > limit:
-            lines.append(line)
-            line, used = "", 0
-        line = f"{line} {word}" if line else word
-        used += cells + (1 if used else 0)
-    return [*lines, line]
+def _cell_count(text: str) -> int:
+    return sum(map(_wide, text))
 
 
 def _cells(text: str, limit: int) -> list[str]:
@@ -111,18 +102,19 @@ def _cells(text: str, limit: int) -> list[str]:
     return [*rows, row]
 
 
-def rgb_array(desk: Desk, overlay: Mapping[str, Any] | None = None) -> NDArray[np.uint8]:
+def rgb_array(desk: Desk, overlay: Overlay | None = None) -> NDArray[np.uint8]:
     """Draw an episode: uint8 (HEIGHT, WIDTH, 3).
 
     Args:
         desk: the episode.
-        overlay: facts of the game: ``turn``, ``max_turns``, ``bids``, ``winner``.
+        overlay: facts of the game, see `mpt_envs.pictures`.
     """
+    game = overlay or {}
     image = Image.new("RGB", (WIDTH, HEIGHT), _PAPER)
     draw = ImageDraw.Draw(image)
-    _write(draw, 16, 8, status(desk, overlay), _DIM)
+    _write(draw, 16, 8, ansi.heading(desk, game), _DIM)
     y = 30
-    for line in _wrap(question_of(desk), 114)[:3]:
+    for line in wrap(question_of(desk), 114, _cell_count)[:3]:
         _write(draw, 16, y, line, bold=True, limit=116)
         y += _LINE
     y += 6
@@ -132,23 +124,22 @@ def rgb_array(desk: Desk, overlay: Mapping[str, Any] | None = None) -> NDArray[n
     error = error_of(desk)
     if error:
         _write(draw, 16, y, f"error: {error}", (180, 30, 30), limit=84)
-    _bids(draw, overlay)
+    _bids(draw, game)
     _page(draw, desk, max(y + 8, 190))
     return np.asarray(image, np.uint8).copy()
 
 
-def _bids(draw: ImageDraw.ImageDraw, overlay: Mapping[str, Any] | None) -> None:
+def _bids(draw: ImageDraw.ImageDraw, overlay: Overlay) -> None:
     """The bids of the last auction at the right."""
-    rows = bid_rows(overlay)
+    bids = bids_of(overlay)
     x, y = 704, 92
-    _write(draw, x, y - 22, "bids" if rows else "no auction yet", _DIM)
-    for agent, bid, acted in rows[:6]:
-        role = agent.rpartition("_")[0]
-        ink = _ROLE_INK[ROLES.index(role)] if role in ROLES else _DIM
-        _write(draw, x, y, f"{agent[:11]:<11} {bid:.2f}", ink, bold=acted)
-        length = int(90 * min(1.0, max(0.0, bid)))
+    _write(draw, x, y - 22, "bids" if bids else "no auction yet", _DIM)
+    for bid in bids[:6]:
+        ink = _ROLE_INK[ROLES.index(bid.role)] if bid.role in ROLES else _DIM
+        _write(draw, x, y, f"{bid.agent[:11]:<11} {bid.bid:.2f}", ink, bold=bid.acted)
+        length = int(90 * bid.share)
         draw.rectangle((x + 136, y + 3, x + 136 + max(1, length), y + 13), fill=ink)
-        if acted:
+        if bid.acted:
             draw.rectangle((x + 134, y + 1, x + 230, y + 15), outline=_INK)
         y += _LINE
 
