@@ -18,16 +18,10 @@ from mpt_envs.crafting.rules.prefetch import (
 from mpt_envs.crafting.rules.snapshots import is_valid, task_id
 from mpt_envs.crafting.rules.turn import act, begin, set_key, skip
 from mpt_envs.crafting.views.observation import FEATURE_NAMES, write_observation
-from mpt_envs.crafting.world.facts import ACTIONS, ROLES
+from mpt_envs.crafting.world import facts
+from mpt_envs.crafting.world import layout as at
 from mpt_envs.crafting.world.goals import GOALS, goal_index
-from mpt_envs.crafting.world.layout import (
-    DONE,
-    DONE_RUNNING,
-    LAYOUT_VERSION,
-    MASKS,
-    new_records,
-    scalars,
-)
+from mpt_envs.crafting.world.layout import new_records, scalars
 from wrappers.native import mask_rows
 from wrappers.records import RecordBatch
 from wrappers.rng import STREAM_EPISODE, hash4
@@ -64,10 +58,10 @@ def act_rows(records32, records8, roles, actions, rewards, terminated, illegal):
             rewards[row] = skip(s, b)
         else:
             action = actions[row]
-            if s[DONE] == DONE_RUNNING:
-                illegal[row] = not (0 <= action < 31 and (s[MASKS + role] >> action & 1) == 1)
+            if s[at.DONE] == at.DONE_RUNNING:
+                illegal[row] = not (0 <= action < 31 and (s[at.MASKS + role] >> action & 1) == 1)
             rewards[row] = act(s, b, role, action)
-        terminated[row] = s[DONE] != DONE_RUNNING
+        terminated[row] = s[at.DONE] != at.DONE_RUNNING
 
 
 @kernel
@@ -93,10 +87,10 @@ class CraftingBatch(RecordBatch):
         tick_budget: game ticks of an episode; None takes the goal's.
     """
 
-    roles = ROLES
-    action_names = tuple(ACTIONS[role] for role in ROLES)
+    roles = facts.ROLES
+    action_names = tuple(facts.ACTIONS[role] for role in facts.ROLES)
     feature_names = FEATURE_NAMES
-    snapshot_version = LAYOUT_VERSION
+    snapshot_version = at.LAYOUT_VERSION
 
     def __init__(self, goal: str, num_envs: int, *, tick_budget: int | None = None) -> None:
         super().__init__(num_envs, goal=goal, tick_budget=tick_budget)
@@ -119,7 +113,7 @@ class CraftingBatch(RecordBatch):
         observe_rows(self._records32, out)
 
     def mask_rows(self, role: int, out: NDArray[np.bool_]) -> None:
-        mask_rows(self._records32, MASKS, role, out)
+        mask_rows(self._records32, at.MASKS, role, out)
 
     def act_rows(
         self,

@@ -14,75 +14,9 @@ from typing import Final
 
 from mpt_envs.crafting.kernel import kernel
 from mpt_envs.crafting.rules.perception import pickaxe_level
-from mpt_envs.crafting.world.facts import (
-    CHOP_LOG,
-    CLIMB,
-    CRAFT_FURNACE,
-    CRAFT_IRON_PICKAXE,
-    CRAFT_PLANKS,
-    CRAFT_STICKS,
-    CRAFT_STONE_BRICKS,
-    CRAFT_STONE_PICKAXE,
-    CRAFT_TABLE,
-    CRAFT_TORCH,
-    CRAFT_WOODEN_PICKAXE,
-    DIG_DOWN,
-    EXPLORE,
-    EXPLORE_STEPS,
-    I_COAL,
-    I_COBBLESTONE,
-    I_FURNACE,
-    I_IRON_INGOT,
-    I_IRON_ORE,
-    I_IRON_PICKAXE,
-    I_LOG,
-    I_PLANKS,
-    I_STICK,
-    I_STONE,
-    I_STONE_BRICKS,
-    I_STONE_PICKAXE,
-    I_TABLE,
-    I_TORCH,
-    I_WOODEN_PICKAXE,
-    LOGGER,
-    MINE_COAL,
-    MINE_IRON,
-    MINE_STONE,
-    MINER,
-    PICK_UP_TABLE,
-    PLACE_FURNACE,
-    PLACE_TABLE,
-    SMELT_IRON,
-    SMELT_STONE,
-    SMITH,
-    TAKE_SMELTED,
-    TEND_FURNACE,
-    TUNNEL,
-    WAIT,
-)
+from mpt_envs.crafting.world import facts
+from mpt_envs.crafting.world import layout as at
 from mpt_envs.crafting.world.goals import MILESTONE_VALUE
-from mpt_envs.crafting.world.layout import (
-    BUDGET,
-    DEPTH,
-    FURNACE_INPUT,
-    FURNACE_INPUT_COUNT,
-    FURNACE_NEAR,
-    FURNACE_OUTPUT,
-    FURNACE_OUTPUT_COUNT,
-    GOAL,
-    HEADING,
-    INVENTORY,
-    MASKS,
-    SEEN,
-    TABLE_NEAR,
-    TICK,
-    WALK_STEPS,
-    WALK_WATER,
-    WIDTH,
-    X,
-    Y,
-    Z,
-)
 
 #: Bids: of the role that should act, of one that has something sensible to do, of one that has not.
 BID_ACT: Final = 0.9
@@ -100,61 +34,61 @@ _PATIENCE: Final = 0.3  # share of the tick budget that is kept back from the se
 
 @kernel
 def _legal(s, role, action):
-    return (s[MASKS + role] >> action & 1) == 1
+    return (s[at.MASKS + role] >> action & 1) == 1
 
 
 @kernel
 def _wants(s, item):
     """Whether an item is on the goal's path."""
-    return MILESTONE_VALUE[s[GOAL], item] > 0
+    return MILESTONE_VALUE[s[at.GOAL], item] > 0
 
 
 @kernel
 def _wants_stone_pickaxe(s):
     """A goal that needs ore wants it too: it digs twice as fast and lasts twice as long."""
-    return _wants(s, I_STONE_PICKAXE) or _wants(s, I_COAL)
+    return _wants(s, facts.I_STONE_PICKAXE) or _wants(s, facts.I_COAL)
 
 
 @kernel
 def _table_crafts(s, level, furnace):
     """Crafts at a table that are still to come."""
     count = 0
-    if _wants(s, I_WOODEN_PICKAXE) and level == 0:
+    if _wants(s, facts.I_WOODEN_PICKAXE) and level == 0:
         count += 1
     if _wants_stone_pickaxe(s) and level < 2:
         count += 1
-    if _wants(s, I_FURNACE) and not furnace:
+    if _wants(s, facts.I_FURNACE) and not furnace:
         count += 1
-    if _wants(s, I_IRON_PICKAXE):
+    if _wants(s, facts.I_IRON_PICKAXE):
         count += 1
     return count
 
 
 @kernel
 def _has_furnace(s):
-    return s[INVENTORY + I_FURNACE] > 0 or s[FURNACE_NEAR] > 0
+    return s[at.INVENTORY + facts.I_FURNACE] > 0 or s[at.FURNACE_NEAR] > 0
 
 
 @kernel
 def _needs_table(s, crafts):
     """Whether a table has to be made."""
-    if s[INVENTORY + I_TABLE] > 0 or s[TABLE_NEAR] > 0:
+    if s[at.INVENTORY + facts.I_TABLE] > 0 or s[at.TABLE_NEAR] > 0:
         return False
-    return crafts > 0 or (s[SEEN] >> I_TABLE & 1) == 0
+    return crafts > 0 or (s[at.SEEN] >> facts.I_TABLE & 1) == 0
 
 
 @kernel
 def _sticks_missing(s, level):
     wanted = 0
-    if _wants(s, I_WOODEN_PICKAXE) and level == 0:
+    if _wants(s, facts.I_WOODEN_PICKAXE) and level == 0:
         wanted += 2
     if _wants_stone_pickaxe(s) and level < 2:
         wanted += 2
-    if _wants(s, I_IRON_PICKAXE):
+    if _wants(s, facts.I_IRON_PICKAXE):
         wanted += 2
-    if _wants(s, I_TORCH):
+    if _wants(s, facts.I_TORCH):
         wanted += 1
-    return max(0, wanted - s[INVENTORY + I_STICK])
+    return max(0, wanted - s[at.INVENTORY + facts.I_STICK])
 
 
 @kernel
@@ -163,7 +97,7 @@ def _planks_wanted(s, level, crafts, sticks):
     wanted = (sticks + 3) // 4 * 2
     if _needs_table(s, crafts):
         wanted += 4
-    if _wants(s, I_WOODEN_PICKAXE) and level == 0:
+    if _wants(s, facts.I_WOODEN_PICKAXE) and level == 0:
         wanted += 3
     return wanted
 
@@ -171,29 +105,29 @@ def _planks_wanted(s, level, crafts, sticks):
 @kernel
 def _smelting(s):
     """Item that the goal wants smelted, and how many are still wanted (beyond the furnace's)."""
-    if _wants(s, I_IRON_INGOT):
-        item, product, wanted = I_IRON_ORE, I_IRON_INGOT, 3
-    elif _wants(s, I_STONE):
-        item, product, wanted = I_COBBLESTONE, I_STONE, 4
+    if _wants(s, facts.I_IRON_INGOT):
+        item, product, wanted = facts.I_IRON_ORE, facts.I_IRON_INGOT, 3
+    elif _wants(s, facts.I_STONE):
+        item, product, wanted = facts.I_COBBLESTONE, facts.I_STONE, 4
     else:
         return -1, 0
-    wanted -= s[INVENTORY + product]
-    if s[FURNACE_NEAR] > 0:
-        if s[FURNACE_OUTPUT_COUNT] > 0 and s[FURNACE_OUTPUT] == product:
-            wanted -= s[FURNACE_OUTPUT_COUNT]
-        if s[FURNACE_INPUT_COUNT] > 0 and s[FURNACE_INPUT] == item:
-            wanted -= s[FURNACE_INPUT_COUNT]
+    wanted -= s[at.INVENTORY + product]
+    if s[at.FURNACE_NEAR] > 0:
+        if s[at.FURNACE_OUTPUT_COUNT] > 0 and s[at.FURNACE_OUTPUT] == product:
+            wanted -= s[at.FURNACE_OUTPUT_COUNT]
+        if s[at.FURNACE_INPUT_COUNT] > 0 and s[at.FURNACE_INPUT] == item:
+            wanted -= s[at.FURNACE_INPUT_COUNT]
     return item, max(0, wanted)
 
 
 @kernel
 def _coal_missing(s):
-    return _wants(s, I_COAL) and (s[SEEN] >> I_COAL & 1) == 0
+    return _wants(s, facts.I_COAL) and (s[at.SEEN] >> facts.I_COAL & 1) == 0
 
 
 @kernel
 def _out_of_patience(s):
-    return s[TICK] > (1.0 - _PATIENCE) * s[BUDGET]
+    return s[at.TICK] > (1.0 - _PATIENCE) * s[at.BUDGET]
 
 
 @kernel
@@ -205,89 +139,103 @@ def smith_action(s):
     sticks = _sticks_missing(s, level)
     planks = _planks_wanted(s, level, crafts, sticks)
     item, smelt = _smelting(s)
-    legal = s[MASKS + SMITH]
+    legal = s[at.MASKS + facts.SMITH]
 
-    if _wants(s, I_IRON_PICKAXE) and legal >> CRAFT_IRON_PICKAXE & 1:
-        return CRAFT_IRON_PICKAXE
-    if _wants(s, I_TORCH) and legal >> CRAFT_TORCH & 1:
-        return CRAFT_TORCH
-    if _wants(s, I_STONE_BRICKS) and legal >> CRAFT_STONE_BRICKS & 1:
-        return CRAFT_STONE_BRICKS
-    if legal >> TAKE_SMELTED & 1 and s[FURNACE_INPUT_COUNT] == 0:
-        return TAKE_SMELTED
-    if legal >> CRAFT_PLANKS & 1 and s[INVENTORY + I_PLANKS] < planks:
-        return CRAFT_PLANKS
-    if _needs_table(s, crafts) and legal >> CRAFT_TABLE & 1:
-        return CRAFT_TABLE
-    if sticks > 0 and legal >> CRAFT_STICKS & 1 and not _needs_table(s, crafts):
-        return CRAFT_STICKS
+    if _wants(s, facts.I_IRON_PICKAXE) and legal >> facts.CRAFT_IRON_PICKAXE & 1:
+        return facts.CRAFT_IRON_PICKAXE
+    if _wants(s, facts.I_TORCH) and legal >> facts.CRAFT_TORCH & 1:
+        return facts.CRAFT_TORCH
+    if _wants(s, facts.I_STONE_BRICKS) and legal >> facts.CRAFT_STONE_BRICKS & 1:
+        return facts.CRAFT_STONE_BRICKS
+    if legal >> facts.TAKE_SMELTED & 1 and s[at.FURNACE_INPUT_COUNT] == 0:
+        return facts.TAKE_SMELTED
+    if legal >> facts.CRAFT_PLANKS & 1 and s[at.INVENTORY + facts.I_PLANKS] < planks:
+        return facts.CRAFT_PLANKS
+    if _needs_table(s, crafts) and legal >> facts.CRAFT_TABLE & 1:
+        return facts.CRAFT_TABLE
+    if sticks > 0 and legal >> facts.CRAFT_STICKS & 1 and not _needs_table(s, crafts):
+        return facts.CRAFT_STICKS
     wooden = (
-        _wants(s, I_WOODEN_PICKAXE)
+        _wants(s, facts.I_WOODEN_PICKAXE)
         and level == 0
-        and s[INVENTORY + I_PLANKS] >= 3
-        and s[INVENTORY + I_STICK] >= 2
+        and s[at.INVENTORY + facts.I_PLANKS] >= 3
+        and s[at.INVENTORY + facts.I_STICK] >= 2
     )
     stone = (
         _wants_stone_pickaxe(s)
         and level == 1
-        and s[INVENTORY + I_COBBLESTONE] >= 3
-        and s[INVENTORY + I_STICK] >= 2
+        and s[at.INVENTORY + facts.I_COBBLESTONE] >= 3
+        and s[at.INVENTORY + facts.I_STICK] >= 2
     )
-    oven = _wants(s, I_FURNACE) and not furnace and s[INVENTORY + I_COBBLESTONE] >= 8 and not stone
+    oven = (
+        _wants(s, facts.I_FURNACE)
+        and not furnace
+        and s[at.INVENTORY + facts.I_COBBLESTONE] >= 8
+        and not stone
+    )
     iron = (
-        _wants(s, I_IRON_PICKAXE)
-        and s[INVENTORY + I_IRON_INGOT] >= 3
-        and s[INVENTORY + I_STICK] >= 2
+        _wants(s, facts.I_IRON_PICKAXE)
+        and s[at.INVENTORY + facts.I_IRON_INGOT] >= 3
+        and s[at.INVENTORY + facts.I_STICK] >= 2
     )
-    if wooden and legal >> CRAFT_WOODEN_PICKAXE & 1:
-        return CRAFT_WOODEN_PICKAXE
-    if stone and legal >> CRAFT_STONE_PICKAXE & 1:
-        return CRAFT_STONE_PICKAXE
-    if oven and legal >> CRAFT_FURNACE & 1:
-        return CRAFT_FURNACE
-    if (wooden or stone or oven or iron) and legal >> PLACE_TABLE & 1 and s[TABLE_NEAR] == 0:
-        return PLACE_TABLE
+    if wooden and legal >> facts.CRAFT_WOODEN_PICKAXE & 1:
+        return facts.CRAFT_WOODEN_PICKAXE
+    if stone and legal >> facts.CRAFT_STONE_PICKAXE & 1:
+        return facts.CRAFT_STONE_PICKAXE
+    if oven and legal >> facts.CRAFT_FURNACE & 1:
+        return facts.CRAFT_FURNACE
+    if (
+        (wooden or stone or oven or iron)
+        and legal >> facts.PLACE_TABLE & 1
+        and s[at.TABLE_NEAR] == 0
+    ):
+        return facts.PLACE_TABLE
     # The fire first: other things can be done while it burns.
-    ready = item >= 0 and smelt > 0 and s[INVENTORY + item] >= smelt and furnace
-    if item == I_COBBLESTONE and level == 0:
+    ready = item >= 0 and smelt > 0 and s[at.INVENTORY + item] >= smelt and furnace
+    if item == facts.I_COBBLESTONE and level == 0:
         ready = False
     if ready and (not _coal_missing(s) or _out_of_patience(s)):
-        if item == I_IRON_ORE and legal >> SMELT_IRON & 1:
-            return SMELT_IRON
-        if item == I_COBBLESTONE and legal >> SMELT_STONE & 1:
-            return SMELT_STONE
-        if s[FURNACE_NEAR] == 0 and legal >> PLACE_FURNACE & 1:
-            return PLACE_FURNACE
-    if legal >> TEND_FURNACE & 1:
-        return TEND_FURNACE
-    if legal >> PICK_UP_TABLE & 1 and crafts > 0 and level > 0 and s[INVENTORY + I_TABLE] == 0:
-        return PICK_UP_TABLE
-    return WAIT
+        if item == facts.I_IRON_ORE and legal >> facts.SMELT_IRON & 1:
+            return facts.SMELT_IRON
+        if item == facts.I_COBBLESTONE and legal >> facts.SMELT_STONE & 1:
+            return facts.SMELT_STONE
+        if s[at.FURNACE_NEAR] == 0 and legal >> facts.PLACE_FURNACE & 1:
+            return facts.PLACE_FURNACE
+    if legal >> facts.TEND_FURNACE & 1:
+        return facts.TEND_FURNACE
+    if (
+        legal >> facts.PICK_UP_TABLE & 1
+        and crafts > 0
+        and level > 0
+        and s[at.INVENTORY + facts.I_TABLE] == 0
+    ):
+        return facts.PICK_UP_TABLE
+    return facts.WAIT
 
 
 @kernel
 def _towards_middle(s, axis):
     """Direction along an axis (0: x, 1: z) that leads to the middle of the world."""
     if axis == 0:
-        return 1 if s[X] < WIDTH // 2 else 3
-    return 2 if s[Z] < WIDTH // 2 else 0
+        return 1 if s[at.X] < at.WIDTH // 2 else 3
+    return 2 if s[at.Z] < at.WIDTH // 2 else 0
 
 
 @kernel
 def _explore_direction(s):
     """Straight on if that leads somewhere, else to the side that leads further; -1: nowhere."""
-    heading = s[HEADING]
+    heading = s[at.HEADING]
     if heading < 0:
         heading = 0
-    if s[WALK_STEPS + heading] >= EXPLORE_STEPS // 2 and s[HEADING] >= 0:
+    if s[at.WALK_STEPS + heading] >= facts.EXPLORE_STEPS // 2 and s[at.HEADING] >= 0:
         return heading
     best, best_worth = -1, 0.0
     for direction in range(4):
-        steps = s[WALK_STEPS + direction]
+        steps = s[at.WALK_STEPS + direction]
         if steps == 0:
             continue
-        worth = 2.0 * steps - 0.5 * s[WALK_WATER + direction]
-        if direction == (heading + 2) % 4 and s[HEADING] >= 0:
+        worth = 2.0 * steps - 0.5 * s[at.WALK_WATER + direction]
+        if direction == (heading + 2) % 4 and s[at.HEADING] >= 0:
             worth -= 8.0
         if direction == _towards_middle(s, 0) or direction == _towards_middle(s, 1):
             worth += 1.0
@@ -305,7 +253,7 @@ def wood_missing(s):
     wanted = _planks_wanted(s, level, crafts, sticks)
     if level == 0 and _wants_stone_pickaxe(s):
         wanted += _SPARE_PLANKS
-    return max(0, wanted - s[INVENTORY + I_PLANKS] - 4 * s[INVENTORY + I_LOG])
+    return max(0, wanted - s[at.INVENTORY + facts.I_PLANKS] - 4 * s[at.INVENTORY + facts.I_LOG])
 
 
 @kernel
@@ -315,16 +263,16 @@ def _cave_direction(s):
     Straight on where the way is open, else into a side passage; walking shows more rock than
     digging in the same time.
     """
-    heading = s[HEADING]
-    if heading < 0 or s[DEPTH] < _UNDERGROUND:
+    heading = s[at.HEADING]
+    if heading < 0 or s[at.DEPTH] < _UNDERGROUND:
         return -1
-    if s[WALK_STEPS + heading] > 0 and not _legal(s, MINER, TUNNEL + heading):
+    if s[at.WALK_STEPS + heading] > 0 and not _legal(s, facts.MINER, facts.TUNNEL + heading):
         return heading
     best, most = -1, _PASSAGE - 1
     for turn in range(4):
         direction = (heading + turn) % 4
-        if turn != 2 and s[WALK_STEPS + direction] > most:
-            best, most = direction, s[WALK_STEPS + direction]
+        if turn != 2 and s[at.WALK_STEPS + direction] > most:
+            best, most = direction, s[at.WALK_STEPS + direction]
     return best
 
 
@@ -334,58 +282,58 @@ def logger_action(s):
     if wood_missing(s) == 0 and pickaxe_level(s) > 0:
         direction = _cave_direction(s)
         if direction >= 0:
-            return EXPLORE + direction
-    if _legal(s, LOGGER, CHOP_LOG):
-        return CHOP_LOG
-    if wood_missing(s) > 0 and _legal(s, LOGGER, CLIMB):
-        return CLIMB
+            return facts.EXPLORE + direction
+    if _legal(s, facts.LOGGER, facts.CHOP_LOG):
+        return facts.CHOP_LOG
+    if wood_missing(s) > 0 and _legal(s, facts.LOGGER, facts.CLIMB):
+        return facts.CLIMB
     direction = _explore_direction(s)
     if direction >= 0:
-        return EXPLORE + direction
-    if _legal(s, LOGGER, CLIMB):
-        return CLIMB
-    return WAIT
+        return facts.EXPLORE + direction
+    if _legal(s, facts.LOGGER, facts.CLIMB):
+        return facts.CLIMB
+    return facts.WAIT
 
 
 @kernel
 def _cobblestone_missing(s):
     level = pickaxe_level(s)
     wanted = 0
-    if _wants(s, I_COBBLESTONE) and (s[SEEN] >> I_COBBLESTONE & 1) == 0:
+    if _wants(s, facts.I_COBBLESTONE) and (s[at.SEEN] >> facts.I_COBBLESTONE & 1) == 0:
         wanted = 1
     if _wants_stone_pickaxe(s) and level < 2:
         wanted += 3
-    if _wants(s, I_FURNACE) and not _has_furnace(s):
+    if _wants(s, facts.I_FURNACE) and not _has_furnace(s):
         wanted += 8
     item, smelt = _smelting(s)
-    if item == I_COBBLESTONE:
+    if item == facts.I_COBBLESTONE:
         wanted += smelt
-    return max(0, wanted - s[INVENTORY + I_COBBLESTONE])
+    return max(0, wanted - s[at.INVENTORY + facts.I_COBBLESTONE])
 
 
 @kernel
 def _near_edge(s, direction):
     """Whether the end of the world is so near that there is little rock ahead."""
     if direction == 0:
-        return s[Z] < _EDGE
+        return s[at.Z] < _EDGE
     if direction == 1:
-        return s[X] >= WIDTH - _EDGE
+        return s[at.X] >= at.WIDTH - _EDGE
     if direction == 2:
-        return s[Z] >= WIDTH - _EDGE
-    return s[X] < _EDGE
+        return s[at.Z] >= at.WIDTH - _EDGE
+    return s[at.X] < _EDGE
 
 
 @kernel
 def _tunnel_direction(s):
     """Straight on, else to the side that leads to the middle, else anywhere; -1: nowhere."""
-    heading = s[HEADING]
+    heading = s[at.HEADING]
     if heading < 0:
         heading = _towards_middle(s, 0)
-    if _legal(s, MINER, TUNNEL + heading) and not _near_edge(s, heading):
+    if _legal(s, facts.MINER, facts.TUNNEL + heading) and not _near_edge(s, heading):
         return heading
     side = _towards_middle(s, 1 if heading % 2 == 1 else 0)
     for direction in (side, (side + 2) % 4, (heading + 2) % 4):
-        if _legal(s, MINER, TUNNEL + direction):
+        if _legal(s, facts.MINER, facts.TUNNEL + direction):
             return direction
     return -1
 
@@ -395,46 +343,46 @@ def miner_action(s):
     """The Miner's best decision now."""
     level = pickaxe_level(s)
     if level == 0:
-        return WAIT
-    iron = _wants(s, I_IRON_ORE)
+        return facts.WAIT
+    iron = _wants(s, facts.I_IRON_ORE)
     item, smelt = _smelting(s)
-    ore_missing = iron and item == I_IRON_ORE and s[INVENTORY + I_IRON_ORE] < smelt
-    if ore_missing and _legal(s, MINER, MINE_IRON):
-        return MINE_IRON
-    if _coal_missing(s) and _legal(s, MINER, MINE_COAL):
-        return MINE_COAL
+    ore_missing = iron and item == facts.I_IRON_ORE and s[at.INVENTORY + facts.I_IRON_ORE] < smelt
+    if ore_missing and _legal(s, facts.MINER, facts.MINE_IRON):
+        return facts.MINE_IRON
+    if _coal_missing(s) and _legal(s, facts.MINER, facts.MINE_COAL):
+        return facts.MINE_COAL
     cobblestone = _cobblestone_missing(s)
     layer = _MINING_LAYER if iron else (_COAL_LAYER if _coal_missing(s) else 99)
-    if s[Y] > layer and _legal(s, MINER, DIG_DOWN):
-        return DIG_DOWN
+    if s[at.Y] > layer and _legal(s, facts.MINER, facts.DIG_DOWN):
+        return facts.DIG_DOWN
     if cobblestone > 0:
-        if _legal(s, MINER, MINE_STONE):
-            return MINE_STONE
-        if s[Y] > 3 and _legal(s, MINER, DIG_DOWN):
-            return DIG_DOWN
+        if _legal(s, facts.MINER, facts.MINE_STONE):
+            return facts.MINE_STONE
+        if s[at.Y] > 3 and _legal(s, facts.MINER, facts.DIG_DOWN):
+            return facts.DIG_DOWN
     if cobblestone > 0 or ore_missing or _coal_missing(s):
         direction = _tunnel_direction(s)
         if direction >= 0:
-            return TUNNEL + direction
-        if s[Y] > 2 and _legal(s, MINER, DIG_DOWN):
-            return DIG_DOWN
-    return WAIT
+            return facts.TUNNEL + direction
+        if s[at.Y] > 2 and _legal(s, facts.MINER, facts.DIG_DOWN):
+            return facts.DIG_DOWN
+    return facts.WAIT
 
 
 @kernel
 def expert_role(s, logger, miner, smith):
     """The role that should act, given what each would do."""
-    if smith != WAIT and smith != TEND_FURNACE:
-        return SMITH
-    if wood_missing(s) > 0 and logger != WAIT:
-        return LOGGER
-    if smith == TEND_FURNACE:
-        return SMITH
-    if miner >= TUNNEL and logger >= EXPLORE and _cave_direction(s) >= 0:
-        return LOGGER
-    if miner != WAIT:
-        return MINER
-    return LOGGER if logger != WAIT else SMITH
+    if smith != facts.WAIT and smith != facts.TEND_FURNACE:
+        return facts.SMITH
+    if wood_missing(s) > 0 and logger != facts.WAIT:
+        return facts.LOGGER
+    if smith == facts.TEND_FURNACE:
+        return facts.SMITH
+    if miner >= facts.TUNNEL and logger >= facts.EXPLORE and _cave_direction(s) >= 0:
+        return facts.LOGGER
+    if miner != facts.WAIT:
+        return facts.MINER
+    return facts.LOGGER if logger != facts.WAIT else facts.SMITH
 
 
 @kernel
@@ -448,9 +396,9 @@ def expert(s, bids, actions):
     """
     logger, miner, smith = logger_action(s), miner_action(s), smith_action(s)
     role = expert_role(s, logger, miner, smith)
-    actions[LOGGER] = logger
-    actions[MINER] = miner
-    actions[SMITH] = smith
+    actions[facts.LOGGER] = logger
+    actions[facts.MINER] = miner
+    actions[facts.SMITH] = smith
     for k in range(3):
-        bids[k] = BID_COULD if actions[k] != WAIT else BID_IDLE
+        bids[k] = BID_COULD if actions[k] != facts.WAIT else BID_IDLE
     bids[role] = BID_ACT

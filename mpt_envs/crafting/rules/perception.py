@@ -16,148 +16,22 @@ from typing import Final
 import numpy as np
 
 from mpt_envs.crafting.kernel import kernel
-from mpt_envs.crafting.world.facts import (
-    AIR,
-    BARRIER,
-    BEDROCK,
-    BURN,
-    CHOP_LOG,
-    CLIMB,
-    COBBLESTONE,
-    CRAFT_FURNACE,
-    CRAFT_IRON_PICKAXE,
-    CRAFT_PLANKS,
-    CRAFT_STICKS,
-    CRAFT_STONE_BRICKS,
-    CRAFT_STONE_PICKAXE,
-    CRAFT_TABLE,
-    CRAFT_TORCH,
-    CRAFT_WOODEN_PICKAXE,
-    DIG_DOWN,
-    DIRT,
-    EXPLORE,
-    EXPLORE_STEPS,
-    EYE_HEIGHT,
-    FUELS,
-    GRASS,
-    I_CHARCOAL,
-    I_COAL,
-    I_COBBLESTONE,
-    I_DIRT,
-    I_FURNACE,
-    I_GRAVEL,
-    I_IRON_INGOT,
-    I_IRON_ORE,
-    I_IRON_PICKAXE,
-    I_LOG,
-    I_SAND,
-    I_STICK,
-    I_STONE,
-    I_STONE_BRICKS,
-    I_STONE_PICKAXE,
-    I_TABLE,
-    I_WOODEN_PICKAXE,
-    LEAVES,
-    LOGGER,
-    MINE_COAL,
-    MINE_IRON,
-    MINE_STONE,
-    MINER,
-    NEED,
-    NO_ITEM,
-    PICK_UP_FURNACE,
-    PICK_UP_TABLE,
-    PLACE_FURNACE,
-    PLACE_TABLE,
-    REACH,
-    SAND,
-    SIGHT,
-    SMELT_BATCH,
-    SMELT_CHARCOAL,
-    SMELT_IRON,
-    SMELT_STONE,
-    SMELT_TICKS,
-    SMELTS_TO,
-    SMITH,
-    STONE,
-    TABLE,
-    TAKE_SMELTED,
-    TEND_FURNACE,
-    TUNNEL,
-    WATER,
-)
-from mpt_envs.crafting.world.layout import (
-    ABOVE,
-    BELOW,
-    COAL,
-    COVERED,
-    DEPTH,
-    FURNACE_BURN,
-    FURNACE_CELL,
-    FURNACE_FUEL,
-    FURNACE_FUEL_COUNT,
-    FURNACE_INPUT,
-    FURNACE_INPUT_COUNT,
-    FURNACE_NEAR,
-    FURNACE_OUTPUT,
-    FURNACE_OUTPUT_COUNT,
-    FURNACE_PROGRESS,
-    GIVEN_UP,
-    GROUND_OFFSET,
-    HEIGHT,
-    INVENTORY,
-    IRON,
-    MARK_UNTIL,
-    MARKS,
-    MASKS,
-    N_COAL,
-    N_IRON,
-    N_MARKS,
-    N_OUTCROPS,
-    N_TREES,
-    NEAR_FEET,
-    NEAR_HEAD,
-    NEAR_NONE,
-    NEAR_REACH,
-    NEAR_WALK,
-    OUTCROPS,
-    RECORD_BYTES,
-    STEP_EAST,
-    STEP_SOUTH,
-    TABLE_CELL,
-    TABLE_NEAR,
-    TARGET_CELL,
-    TARGET_COAL,
-    TARGET_DISTANCE,
-    TARGET_IRON,
-    TARGET_LOG,
-    TARGET_STONE,
-    TICK,
-    TREES,
-    WALK_RISE,
-    WALK_STEPS,
-    WALK_WATER,
-    WIDTH,
-    X,
-    Y,
-    Z,
-    cell_of,
-    cell_of_spot,
-    cell_x,
-    cell_y,
-    cell_z,
-)
+from mpt_envs.crafting.world import facts
+from mpt_envs.crafting.world import layout as at
+from mpt_envs.crafting.world.layout import cell_of, cell_of_spot, cell_x, cell_y, cell_z
 
 #: Cell offsets of the four directions (north, east, south, west).
-DIRECTION: Final = np.array([-STEP_SOUTH, STEP_EAST, STEP_SOUTH, -STEP_EAST], dtype=np.int64)
+DIRECTION: Final = np.array(
+    [-at.STEP_SOUTH, at.STEP_EAST, at.STEP_SOUTH, -at.STEP_EAST], dtype=np.int64
+)
 CANDIDATES: Final = 4  # how many of the nearest targets are looked at
 SAFE_DROP: Final = 3
-REACH_SQUARED: Final = REACH * REACH
-_SIGHT_SQUARED: Final = float(SIGHT * SIGHT)
+REACH_SQUARED: Final = facts.REACH * facts.REACH
+_SIGHT_SQUARED: Final = float(facts.SIGHT * facts.SIGHT)
 _FAR: Final = 1.0e9
-_EYE_EIGHTHS: Final = round(8 * (EYE_HEIGHT - 0.5))  # eyes over a block's centre, in eighths
-_OUT_OF_SIGHT: Final = (8 * SIGHT) ** 2 * 256
-_FUEL_ITEMS: Final = np.array(FUELS, dtype=np.int64)
+_EYE_EIGHTHS: Final = round(8 * (facts.EYE_HEIGHT - 0.5))  # eyes over a block's centre, in eighths
+_OUT_OF_SIGHT: Final = (8 * facts.SIGHT) ** 2 * 256
+_FUEL_ITEMS: Final = np.array(facts.FUELS, dtype=np.int64)
 
 
 def _near_offsets() -> np.ndarray:
@@ -169,12 +43,12 @@ def _near_offsets() -> np.ndarray:
         for dy in range(-1, 4)
         if (dx, dz) != (0, 0) or dy >= 2
     ]
-    found.sort(key=lambda o: (o[0] ** 2 + (o[1] + 0.5 - EYE_HEIGHT) ** 2 + o[2] ** 2, o))
+    found.sort(key=lambda o: (o[0] ** 2 + (o[1] + 0.5 - facts.EYE_HEIGHT) ** 2 + o[2] ** 2, o))
     return np.array(found, dtype=np.int64)
 
 
 _NEAR: Final = _near_offsets()
-_NEAR_CELL: Final = _NEAR[:, 0] * STEP_EAST + _NEAR[:, 1] + _NEAR[:, 2] * STEP_SOUTH
+_NEAR_CELL: Final = _NEAR[:, 0] * at.STEP_EAST + _NEAR[:, 1] + _NEAR[:, 2] * at.STEP_SOUTH
 
 
 @kernel
@@ -186,7 +60,7 @@ def clear_line(b, ex, ey, ez, tx, ty, tz, target):
     x, y, z = np.int64(ex), np.int64(ey), np.int64(ez)
     cell = cell_of(x, y, z)
     dx, dy, dz = tx - ex, ty - ey, tz - ez
-    step_x, step_y, step_z = STEP_EAST, 1, STEP_SOUTH
+    step_x, step_y, step_z = at.STEP_EAST, 1, at.STEP_SOUTH
     next_x, next_y, next_z = _FAR, _FAR, _FAR
     delta_x, delta_y, delta_z = 0.0, 0.0, 0.0
     if dx > 0.0:
@@ -195,7 +69,7 @@ def clear_line(b, ex, ey, ez, tx, ty, tz, target):
     elif dx < 0.0:
         delta_x = -1.0 / dx
         next_x = (ex - x) * delta_x
-        step_x = -STEP_EAST
+        step_x = -at.STEP_EAST
     if dy > 0.0:
         delta_y = 1.0 / dy
         next_y = (y + 1.0 - ey) * delta_y
@@ -209,7 +83,7 @@ def clear_line(b, ex, ey, ez, tx, ty, tz, target):
     elif dz < 0.0:
         delta_z = -1.0 / dz
         next_z = (ez - z) * delta_z
-        step_z = -STEP_SOUTH
+        step_z = -at.STEP_SOUTH
     while True:
         if next_x < next_y:
             if next_x < next_z:
@@ -234,7 +108,7 @@ def clear_line(b, ex, ey, ez, tx, ty, tz, target):
             next_z += delta_z
         if cell == target:
             return True
-        if b[cell] >= GRASS:
+        if b[cell] >= facts.GRASS:
             return False
 
 
@@ -245,22 +119,22 @@ def sight(b, feet, target):
     Returns:
         0: not at all; 1: its centre; 2, 3, 4: the centre of its face along x, y, z.
     """
-    ex, ey, ez = cell_x(feet) + 0.5, cell_y(feet) + EYE_HEIGHT, cell_z(feet) + 0.5
+    ex, ey, ez = cell_x(feet) + 0.5, cell_y(feet) + facts.EYE_HEIGHT, cell_z(feet) + 0.5
     x, y, z = cell_x(target), cell_y(target), cell_z(target)
     if clear_line(b, ex, ey, ez, x + 0.5, y + 0.5, z + 0.5, target):
         return 1
-    side = STEP_EAST if ex > x + 0.5 else -STEP_EAST
-    if b[target + side] <= LEAVES:
+    side = at.STEP_EAST if ex > x + 0.5 else -at.STEP_EAST
+    if b[target + side] <= facts.LEAVES:
         tx = x + 1.01 if side > 0 else x - 0.01
         if clear_line(b, ex, ey, ez, tx, y + 0.5, z + 0.5, target + side):
             return 2
     side = 1 if ey > y + 0.5 else -1
-    if b[target + side] <= LEAVES:
+    if b[target + side] <= facts.LEAVES:
         ty = y + 1.01 if side > 0 else y - 0.01
         if clear_line(b, ex, ey, ez, x + 0.5, ty, z + 0.5, target + side):
             return 3
-    side = STEP_SOUTH if ez > z + 0.5 else -STEP_SOUTH
-    if b[target + side] <= LEAVES:
+    side = at.STEP_SOUTH if ez > z + 0.5 else -at.STEP_SOUTH
+    if b[target + side] <= facts.LEAVES:
         tz = z + 1.01 if side > 0 else z - 0.01
         if clear_line(b, ex, ey, ez, x + 0.5, y + 0.5, tz, target + side):
             return 4
@@ -271,7 +145,7 @@ def sight(b, feet, target):
 def eye_distance_squared(feet, target):
     """Squared distance from the eyes of a body at `feet` to the centre of a block."""
     dx = cell_x(target) - cell_x(feet)
-    dy = cell_y(target) - cell_y(feet) + (0.5 - EYE_HEIGHT)
+    dy = cell_y(target) - cell_y(feet) + (0.5 - facts.EYE_HEIGHT)
     dz = cell_z(target) - cell_z(feet)
     return dx * dx + dy * dy + dz * dz
 
@@ -284,20 +158,29 @@ def walk_step(b, feet, direction):
     stays out of water; in deep water the body swims at the top.
     """
     ahead = feet + DIRECTION[direction]
-    if b[ahead] <= WATER:
-        if b[ahead + 1] != AIR:
+    if b[ahead] <= facts.WATER:
+        if b[ahead + 1] != facts.AIR:
             # The next cell is deep water: its surface may be one block higher.
-            if b[ahead + 1] == WATER and b[ahead + 2] == AIR and b[feet + 2] == AIR:
+            if (
+                b[ahead + 1] == facts.WATER
+                and b[ahead + 2] == facts.AIR
+                and b[feet + 2] == facts.AIR
+            ):
                 return ahead + 1
             return 0
-        if b[ahead] == WATER:
+        if b[ahead] == facts.WATER:
             return ahead
         for _ in range(SAFE_DROP + 1):
-            if b[ahead - 1] >= LEAVES or b[ahead] == WATER:
+            if b[ahead - 1] >= facts.LEAVES or b[ahead] == facts.WATER:
                 return ahead
             ahead -= 1
         return 0
-    if b[ahead] < BARRIER and b[ahead + 1] <= WATER and b[ahead + 2] == AIR and b[feet + 2] == AIR:
+    if (
+        b[ahead] < facts.BARRIER
+        and b[ahead + 1] <= facts.WATER
+        and b[ahead + 2] == facts.AIR
+        and b[feet + 2] == facts.AIR
+    ):
         return ahead + 1
     return 0
 
@@ -305,22 +188,22 @@ def walk_step(b, feet, direction):
 @kernel
 def is_marked(s, cell):
     """Whether a target is given up for now."""
-    if s[MARK_UNTIL] <= s[TICK]:
+    if s[at.MARK_UNTIL] <= s[at.TICK]:
         return False
     marked = False
-    for k in range(N_MARKS):
-        marked |= s[MARKS + 2 * k] == cell and s[MARKS + 2 * k + 1] > s[TICK]
+    for k in range(at.N_MARKS):
+        marked |= s[at.MARKS + 2 * k] == cell and s[at.MARKS + 2 * k + 1] > s[at.TICK]
     return marked
 
 
 @kernel
 def pickaxe_level(s):
     """Level of the best pickaxe in the inventory; 0: none."""
-    if s[INVENTORY + I_IRON_PICKAXE] > 0:
+    if s[at.INVENTORY + facts.I_IRON_PICKAXE] > 0:
         return 3
-    if s[INVENTORY + I_STONE_PICKAXE] > 0:
+    if s[at.INVENTORY + facts.I_STONE_PICKAXE] > 0:
         return 2
-    if s[INVENTORY + I_WOODEN_PICKAXE] > 0:
+    if s[at.INVENTORY + facts.I_WOODEN_PICKAXE] > 0:
         return 1
     return 0
 
@@ -329,21 +212,21 @@ def pickaxe_level(s):
 def filler_count(s):
     """Blocks in the inventory that a body can pile up under itself."""
     return (
-        s[INVENTORY + I_DIRT]
-        + s[INVENTORY + I_SAND]
-        + s[INVENTORY + I_GRAVEL]
-        + s[INVENTORY + I_COBBLESTONE]
-        + s[INVENTORY + I_STONE]
+        s[at.INVENTORY + facts.I_DIRT]
+        + s[at.INVENTORY + facts.I_SAND]
+        + s[at.INVENTORY + facts.I_GRAVEL]
+        + s[at.INVENTORY + facts.I_COBBLESTONE]
+        + s[at.INVENTORY + facts.I_STONE]
     )
 
 
 @kernel
 def fuel_needed(s, extra):
     """Ticks of burning that the furnace lacks to smelt its input and `extra` more items."""
-    wanted = (s[FURNACE_INPUT_COUNT] + extra) * SMELT_TICKS - s[FURNACE_PROGRESS]
-    loaded = s[FURNACE_BURN]
-    if s[FURNACE_FUEL_COUNT] > 0:
-        loaded += s[FURNACE_FUEL_COUNT] * BURN[s[FURNACE_FUEL]]
+    wanted = (s[at.FURNACE_INPUT_COUNT] + extra) * facts.SMELT_TICKS - s[at.FURNACE_PROGRESS]
+    loaded = s[at.FURNACE_BURN]
+    if s[at.FURNACE_FUEL_COUNT] > 0:
+        loaded += s[at.FURNACE_FUEL_COUNT] * facts.BURN[s[at.FURNACE_FUEL]]
     return wanted - loaded
 
 
@@ -358,15 +241,15 @@ def choose_fuel(s, needed, kept_item, kept):
     Returns:
         An item, or `NO_ITEM` if there is no fuel (or none that fits the fuel slot).
     """
-    best, best_ticks = NO_ITEM, 0
+    best, best_ticks = facts.NO_ITEM, 0
     for k in range(_FUEL_ITEMS.shape[0]):
         item = _FUEL_ITEMS[k]
-        if s[FURNACE_FUEL_COUNT] > 0 and s[FURNACE_FUEL] != item:
+        if s[at.FURNACE_FUEL_COUNT] > 0 and s[at.FURNACE_FUEL] != item:
             continue
-        count = np.int64(s[INVENTORY + item])
+        count = np.int64(s[at.INVENTORY + item])
         if item == kept_item:
             count -= kept
-        ticks = count * BURN[item]
+        ticks = count * facts.BURN[item]
         if ticks >= needed and count > 0:
             return item
         if ticks > best_ticks:
@@ -377,10 +260,10 @@ def choose_fuel(s, needed, kept_item, kept):
 @kernel
 def smelt_amount(s, item):
     """How many of an item one smelting action would load."""
-    count = np.int64(s[INVENTORY + item])
-    if item == I_COBBLESTONE:
-        return min(count, SMELT_BATCH)
-    if item == I_LOG:
+    count = np.int64(s[at.INVENTORY + item])
+    if item == facts.I_COBBLESTONE:
+        return min(count, facts.SMELT_BATCH)
+    if item == facts.I_LOG:
         return min(count, 1)
     return count
 
@@ -388,28 +271,28 @@ def smelt_amount(s, item):
 @kernel
 def _can_smelt(s, item):
     """Whether a smelting action would load something, fuel at least."""
-    if s[FURNACE_NEAR] == NEAR_NONE:
+    if s[at.FURNACE_NEAR] == at.NEAR_NONE:
         return False
-    if s[FURNACE_INPUT_COUNT] > 0 and s[FURNACE_INPUT] != item:
+    if s[at.FURNACE_INPUT_COUNT] > 0 and s[at.FURNACE_INPUT] != item:
         return False
-    if s[FURNACE_OUTPUT_COUNT] > 0 and s[FURNACE_OUTPUT] != SMELTS_TO[item]:
+    if s[at.FURNACE_OUTPUT_COUNT] > 0 and s[at.FURNACE_OUTPUT] != facts.SMELTS_TO[item]:
         return False
     amount = smelt_amount(s, item)
-    if amount == 0 and s[FURNACE_INPUT_COUNT] == 0:
+    if amount == 0 and s[at.FURNACE_INPUT_COUNT] == 0:
         return False
     needed = fuel_needed(s, amount)
     if needed <= 0:
         return amount > 0
-    return choose_fuel(s, needed, item, amount) != NO_ITEM
+    return choose_fuel(s, needed, item, amount) != facts.NO_ITEM
 
 
 @kernel
 def _can_craft(s, item):
     """Whether the ingredients of a recipe are there."""
-    for k in range(I_STONE + 1):
-        if s[INVENTORY + k] < NEED[item, k]:
+    for k in range(facts.I_STONE + 1):
+        if s[at.INVENTORY + k] < facts.NEED[item, k]:
             return False
-    return s[INVENTORY + I_IRON_INGOT] >= NEED[item, I_IRON_INGOT]
+    return s[at.INVENTORY + facts.I_IRON_INGOT] >= facts.NEED[item, facts.I_IRON_INGOT]
 
 
 @kernel
@@ -417,84 +300,90 @@ def set_masks(s):
     """Write the legal actions of the three roles as bits."""
     level = pickaxe_level(s)
     logger = 1
-    if s[TARGET_CELL + TARGET_LOG] != 0:
-        logger |= 1 << CHOP_LOG
+    if s[at.TARGET_CELL + at.TARGET_LOG] != 0:
+        logger |= 1 << facts.CHOP_LOG
     miner = 1
     for direction in range(4):
-        if s[WALK_STEPS + direction] > 0:
-            logger |= 1 << (EXPLORE + direction)
-        low, high = s[NEAR_FEET + direction], s[NEAR_HEAD + direction]
-        dry = low < TABLE and high < TABLE and low != WATER and high != WATER
-        if dry and (low >= LEAVES or high >= LEAVES):
-            miner |= 1 << (TUNNEL + direction)
-    if s[DEPTH] >= 2:
-        above = s[ABOVE]
-        if above <= WATER:
+        if s[at.WALK_STEPS + direction] > 0:
+            logger |= 1 << (facts.EXPLORE + direction)
+        low, high = s[at.NEAR_FEET + direction], s[at.NEAR_HEAD + direction]
+        dry = (
+            low < facts.TABLE and high < facts.TABLE and low != facts.WATER and high != facts.WATER
+        )
+        if dry and (low >= facts.LEAVES or high >= facts.LEAVES):
+            miner |= 1 << (facts.TUNNEL + direction)
+    if s[at.DEPTH] >= 2:
+        above = s[at.ABOVE]
+        if above <= facts.WATER:
             if filler_count(s) > 0:
-                logger |= 1 << CLIMB
-        elif above < BEDROCK:
-            drops = above in (GRASS, DIRT, SAND) or (level > 0 and above in (STONE, COBBLESTONE))
+                logger |= 1 << facts.CLIMB
+        elif above < facts.BEDROCK:
+            drops = above in (facts.GRASS, facts.DIRT, facts.SAND) or (
+                level > 0 and above in (facts.STONE, facts.COBBLESTONE)
+            )
             if drops or filler_count(s) > 0:
-                logger |= 1 << CLIMB
-    s[MASKS + LOGGER] = logger
+                logger |= 1 << facts.CLIMB
+    s[at.MASKS + facts.LOGGER] = logger
 
     if level > 0:
-        if s[TARGET_CELL + TARGET_STONE] != 0:
-            miner |= 1 << MINE_STONE
-        if s[TARGET_CELL + TARGET_COAL] != 0:
-            miner |= 1 << MINE_COAL
-        if level > 1 and s[TARGET_CELL + TARGET_IRON] != 0:
-            miner |= 1 << MINE_IRON
-    if s[BELOW] >= LEAVES and s[BELOW] < TABLE:
-        miner |= 1 << DIG_DOWN
-    s[MASKS + MINER] = miner
+        if s[at.TARGET_CELL + at.TARGET_STONE] != 0:
+            miner |= 1 << facts.MINE_STONE
+        if s[at.TARGET_CELL + at.TARGET_COAL] != 0:
+            miner |= 1 << facts.MINE_COAL
+        if level > 1 and s[at.TARGET_CELL + at.TARGET_IRON] != 0:
+            miner |= 1 << facts.MINE_IRON
+    if s[at.BELOW] >= facts.LEAVES and s[at.BELOW] < facts.TABLE:
+        miner |= 1 << facts.DIG_DOWN
+    s[at.MASKS + facts.MINER] = miner
 
     smith = 1
-    sticks = s[INVENTORY + I_STICK]
-    if s[INVENTORY + I_LOG] > 0:
-        smith |= 1 << CRAFT_PLANKS
-    if _can_craft(s, I_STICK):
-        smith |= 1 << CRAFT_STICKS
-    if _can_craft(s, I_TABLE):
-        smith |= 1 << CRAFT_TABLE
+    sticks = s[at.INVENTORY + facts.I_STICK]
+    if s[at.INVENTORY + facts.I_LOG] > 0:
+        smith |= 1 << facts.CRAFT_PLANKS
+    if _can_craft(s, facts.I_STICK):
+        smith |= 1 << facts.CRAFT_STICKS
+    if _can_craft(s, facts.I_TABLE):
+        smith |= 1 << facts.CRAFT_TABLE
     room = (
-        s[NEAR_FEET] < TABLE
-        or s[NEAR_FEET + 1] < TABLE
-        or s[NEAR_FEET + 2] < TABLE
-        or s[NEAR_FEET + 3] < TABLE
+        s[at.NEAR_FEET] < facts.TABLE
+        or s[at.NEAR_FEET + 1] < facts.TABLE
+        or s[at.NEAR_FEET + 2] < facts.TABLE
+        or s[at.NEAR_FEET + 3] < facts.TABLE
     )
-    if room and s[INVENTORY + I_TABLE] > 0:
-        smith |= 1 << PLACE_TABLE
-    if room and s[INVENTORY + I_FURNACE] > 0:
-        smith |= 1 << PLACE_FURNACE
-    if s[TABLE_NEAR] != NEAR_NONE:
-        smith |= 1 << PICK_UP_TABLE
-        if _can_craft(s, I_WOODEN_PICKAXE):
-            smith |= 1 << CRAFT_WOODEN_PICKAXE
-        if _can_craft(s, I_STONE_PICKAXE):
-            smith |= 1 << CRAFT_STONE_PICKAXE
-        if _can_craft(s, I_IRON_PICKAXE):
-            smith |= 1 << CRAFT_IRON_PICKAXE
-        if _can_craft(s, I_FURNACE):
-            smith |= 1 << CRAFT_FURNACE
-    if s[FURNACE_NEAR] != NEAR_NONE:
+    if room and s[at.INVENTORY + facts.I_TABLE] > 0:
+        smith |= 1 << facts.PLACE_TABLE
+    if room and s[at.INVENTORY + facts.I_FURNACE] > 0:
+        smith |= 1 << facts.PLACE_FURNACE
+    if s[at.TABLE_NEAR] != at.NEAR_NONE:
+        smith |= 1 << facts.PICK_UP_TABLE
+        if _can_craft(s, facts.I_WOODEN_PICKAXE):
+            smith |= 1 << facts.CRAFT_WOODEN_PICKAXE
+        if _can_craft(s, facts.I_STONE_PICKAXE):
+            smith |= 1 << facts.CRAFT_STONE_PICKAXE
+        if _can_craft(s, facts.I_IRON_PICKAXE):
+            smith |= 1 << facts.CRAFT_IRON_PICKAXE
+        if _can_craft(s, facts.I_FURNACE):
+            smith |= 1 << facts.CRAFT_FURNACE
+    if s[at.FURNACE_NEAR] != at.NEAR_NONE:
         if level > 0:
-            smith |= 1 << PICK_UP_FURNACE
-        if _can_smelt(s, I_IRON_ORE):
-            smith |= 1 << SMELT_IRON
-        if _can_smelt(s, I_COBBLESTONE):
-            smith |= 1 << SMELT_STONE
-        if _can_smelt(s, I_LOG):
-            smith |= 1 << SMELT_CHARCOAL
-        if s[FURNACE_OUTPUT_COUNT] > 0:
-            smith |= 1 << TAKE_SMELTED
-        if s[FURNACE_INPUT_COUNT] > 0 and (s[FURNACE_BURN] > 0 or s[FURNACE_FUEL_COUNT] > 0):
-            smith |= 1 << TEND_FURNACE
-    if sticks > 0 and s[INVENTORY + I_COAL] + s[INVENTORY + I_CHARCOAL] > 0:
-        smith |= 1 << CRAFT_TORCH
-    if _can_craft(s, I_STONE_BRICKS):
-        smith |= 1 << CRAFT_STONE_BRICKS
-    s[MASKS + SMITH] = smith
+            smith |= 1 << facts.PICK_UP_FURNACE
+        if _can_smelt(s, facts.I_IRON_ORE):
+            smith |= 1 << facts.SMELT_IRON
+        if _can_smelt(s, facts.I_COBBLESTONE):
+            smith |= 1 << facts.SMELT_STONE
+        if _can_smelt(s, facts.I_LOG):
+            smith |= 1 << facts.SMELT_CHARCOAL
+        if s[at.FURNACE_OUTPUT_COUNT] > 0:
+            smith |= 1 << facts.TAKE_SMELTED
+        if s[at.FURNACE_INPUT_COUNT] > 0 and (
+            s[at.FURNACE_BURN] > 0 or s[at.FURNACE_FUEL_COUNT] > 0
+        ):
+            smith |= 1 << facts.TEND_FURNACE
+    if sticks > 0 and s[at.INVENTORY + facts.I_COAL] + s[at.INVENTORY + facts.I_CHARCOAL] > 0:
+        smith |= 1 << facts.CRAFT_TORCH
+    if _can_craft(s, facts.I_STONE_BRICKS):
+        smith |= 1 << facts.CRAFT_STONE_BRICKS
+    s[at.MASKS + facts.SMITH] = smith
 
 
 @kernel
@@ -508,7 +397,7 @@ def _nearest(s, count_at, list_at, beyond):
     Returns:
         The key, or one that lies out of sight if there are no more.
     """
-    x, y, z = np.int32(s[X]), np.int32(8 * s[Y] + _EYE_EIGHTHS), np.int32(s[Z])
+    x, y, z = np.int32(s[at.X]), np.int32(8 * s[at.Y] + _EYE_EIGHTHS), np.int32(s[at.Z])
     best = np.int32(_OUT_OF_SIGHT)
     beyond = np.int32(beyond)
     for k in range(s[count_at]):
@@ -536,98 +425,98 @@ def _look(s, b, feet, kind, count_at, list_at):
         if cell == feet - 1:
             continue
         if is_marked(s, cell):
-            s[GIVEN_UP] |= 1 << kind
+            s[at.GIVEN_UP] |= 1 << kind
             continue
         if sight(b, feet, cell) != 0:
             _aim(s, feet, kind, cell)
             return
         looks += 1
-    s[TARGET_CELL + kind] = 0
-    s[TARGET_DISTANCE + kind] = 0
+    s[at.TARGET_CELL + kind] = 0
+    s[at.TARGET_DISTANCE + kind] = 0
 
 
 @kernel
 def _aim(s, feet, kind, cell):
     """Write a target and how far it is."""
-    s[TARGET_CELL + kind] = cell
-    s[TARGET_DISTANCE + kind] = np.int64(10.0 * np.sqrt(eye_distance_squared(feet, cell)))
+    s[at.TARGET_CELL + kind] = cell
+    s[at.TARGET_DISTANCE + kind] = np.int64(10.0 * np.sqrt(eye_distance_squared(feet, cell)))
 
 
 @kernel
 def _look_for_stone(s, b, feet):
     """Stone is everywhere: look close by first, then at the outcrops."""
-    x = s[X]
+    x = s[at.X]
     looks = 0
     for k in range(_NEAR_CELL.shape[0]):
         cell = feet + _NEAR_CELL[k]
-        if cell >= RECORD_BYTES:
+        if cell >= at.RECORD_BYTES:
             # Beyond the eastern edge of the world lies the next one, or nobody's memory.
             continue
         block = b[cell]
-        if block != STONE and block != COBBLESTONE:
+        if block != facts.STONE and block != facts.COBBLESTONE:
             continue
         side = x + _NEAR[k, 0]
-        y = s[Y] + _NEAR[k, 1]
-        if side < 1 or side > WIDTH - 2 or y < 1 or y > HEIGHT - 2:
+        y = s[at.Y] + _NEAR[k, 1]
+        if side < 1 or side > at.WIDTH - 2 or y < 1 or y > at.HEIGHT - 2:
             continue
         if is_marked(s, cell):
-            s[GIVEN_UP] |= 1 << TARGET_STONE
+            s[at.GIVEN_UP] |= 1 << at.TARGET_STONE
             continue
         if sight(b, feet, cell) != 0:
-            _aim(s, feet, TARGET_STONE, cell)
+            _aim(s, feet, at.TARGET_STONE, cell)
             return
         looks += 1
         if looks == CANDIDATES:
             break
-    _look(s, b, feet, TARGET_STONE, N_OUTCROPS, OUTCROPS)
+    _look(s, b, feet, at.TARGET_STONE, at.N_OUTCROPS, at.OUTCROPS)
 
 
 @kernel
 def _station(s, b, feet, cell):
     """How near a table or furnace that the body has placed is."""
     if cell == 0:
-        return NEAR_NONE
+        return at.NEAR_NONE
     square = eye_distance_squared(feet, cell)
     if square > _SIGHT_SQUARED or is_marked(s, cell) or sight(b, feet, cell) == 0:
-        return NEAR_NONE
-    return NEAR_REACH if square <= REACH_SQUARED else NEAR_WALK
+        return at.NEAR_NONE
+    return at.NEAR_REACH if square <= REACH_SQUARED else at.NEAR_WALK
 
 
 @kernel
 def perceive(s, b):
     """Write every perceived field and the masks of a record."""
-    x, y, z = np.int64(s[X]), np.int64(s[Y]), np.int64(s[Z])
+    x, y, z = np.int64(s[at.X]), np.int64(s[at.Y]), np.int64(s[at.Z])
     feet = cell_of(x, y, z)
-    s[GIVEN_UP] = 0
-    _look(s, b, feet, TARGET_LOG, N_TREES, TREES)
+    s[at.GIVEN_UP] = 0
+    _look(s, b, feet, at.TARGET_LOG, at.N_TREES, at.TREES)
     _look_for_stone(s, b, feet)
-    _look(s, b, feet, TARGET_COAL, N_COAL, COAL)
-    _look(s, b, feet, TARGET_IRON, N_IRON, IRON)
+    _look(s, b, feet, at.TARGET_COAL, at.N_COAL, at.COAL)
+    _look(s, b, feet, at.TARGET_IRON, at.N_IRON, at.IRON)
     for direction in range(4):
         beside = feet + DIRECTION[direction]
-        s[NEAR_FEET + direction] = b[beside]
-        s[NEAR_HEAD + direction] = b[beside + 1]
+        s[at.NEAR_FEET + direction] = b[beside]
+        s[at.NEAR_HEAD + direction] = b[beside + 1]
         cell = feet
         steps, water = 0, 0
-        while steps < EXPLORE_STEPS:
+        while steps < facts.EXPLORE_STEPS:
             after = walk_step(b, cell, direction)
             if after == 0:
                 break
             cell = after
             steps += 1
-            if b[cell] == WATER:
+            if b[cell] == facts.WATER:
                 water = 1
-        s[WALK_STEPS + direction] = steps
-        s[WALK_RISE + direction] = cell - feet - steps * DIRECTION[direction]
-        s[WALK_WATER + direction] = water
-    s[BELOW] = b[feet - 1]
-    s[ABOVE] = b[feet + 2] if y < HEIGHT - 2 else BARRIER
-    s[DEPTH] = np.int64(b[GROUND_OFFSET + x * WIDTH + z]) + 1 - y
-    s[COVERED] = 0
-    for up in range(2, HEIGHT - 1 - y):
-        if b[feet + up] >= GRASS:
-            s[COVERED] = 1
+        s[at.WALK_STEPS + direction] = steps
+        s[at.WALK_RISE + direction] = cell - feet - steps * DIRECTION[direction]
+        s[at.WALK_WATER + direction] = water
+    s[at.BELOW] = b[feet - 1]
+    s[at.ABOVE] = b[feet + 2] if y < at.HEIGHT - 2 else facts.BARRIER
+    s[at.DEPTH] = np.int64(b[at.GROUND_OFFSET + x * at.WIDTH + z]) + 1 - y
+    s[at.COVERED] = 0
+    for up in range(2, at.HEIGHT - 1 - y):
+        if b[feet + up] >= facts.GRASS:
+            s[at.COVERED] = 1
             break
-    s[TABLE_NEAR] = _station(s, b, feet, np.int64(s[TABLE_CELL]))
-    s[FURNACE_NEAR] = _station(s, b, feet, np.int64(s[FURNACE_CELL]))
+    s[at.TABLE_NEAR] = _station(s, b, feet, np.int64(s[at.TABLE_CELL]))
+    s[at.FURNACE_NEAR] = _station(s, b, feet, np.int64(s[at.FURNACE_CELL]))
     set_masks(s)

@@ -12,23 +12,12 @@ from typing import Final
 import numpy as np
 
 from mpt_envs.crafting.kernel import kernel
-from mpt_envs.crafting.world.facts import EXPLORE_STEPS
-from mpt_envs.crafting.world.layout import (
-    COAL,
-    IRON,
-    OUTCROPS,
-    STEP_EAST,
-    STEP_SOUTH,
-    TREES,
-    WIDTH,
-    X,
-    Y,
-    Z,
-    cell_of,
-)
+from mpt_envs.crafting.world import facts
+from mpt_envs.crafting.world import layout as at
+from mpt_envs.crafting.world.layout import cell_of
 from wrappers.prefetch import LINE, prefetch
 
-_SCALAR_BYTES: Final = 4 * TREES
+_SCALAR_BYTES: Final = 4 * at.TREES
 _LIST_BYTES: Final = 3 * LINE  # of each list: most are no longer
 _AROUND: Final = 5  # columns on each side of the body
 
@@ -36,28 +25,30 @@ _AROUND: Final = 5  # columns on each side of the body
 @kernel
 def prefetch_state(b):
     """Fetch the scalars and the beginnings of the lists of a record (uint8)."""
-    for at in range(0, _SCALAR_BYTES, LINE):
-        prefetch(b, at)
-    for at in range(0, _LIST_BYTES, LINE):
-        prefetch(b, 4 * TREES + at)
-        prefetch(b, 4 * COAL + at)
-        prefetch(b, 4 * IRON + at)
-        prefetch(b, 4 * OUTCROPS + at)
+    for byte in range(0, _SCALAR_BYTES, LINE):
+        prefetch(b, byte)
+    for byte in range(0, _LIST_BYTES, LINE):
+        prefetch(b, 4 * at.TREES + byte)
+        prefetch(b, 4 * at.COAL + byte)
+        prefetch(b, 4 * at.IRON + byte)
+        prefetch(b, 4 * at.OUTCROPS + byte)
 
 
 @kernel
 def prefetch_surroundings(s, b):
     """Fetch the blocks around the body of a record (int32, uint8)."""
-    x = np.int64(s[X])
-    feet = cell_of(x, np.int64(s[Y]), np.int64(s[Z]))
-    for dx in range(-EXPLORE_STEPS - 1, EXPLORE_STEPS + 2):
-        if x + dx < 0 or x + dx >= WIDTH:
+    x = np.int64(s[at.X])
+    feet = cell_of(x, np.int64(s[at.Y]), np.int64(s[at.Z]))
+    for dx in range(-facts.EXPLORE_STEPS - 1, facts.EXPLORE_STEPS + 2):
+        if x + dx < 0 or x + dx >= at.WIDTH:
             continue
-        row = feet + dx * STEP_EAST
+        row = feet + dx * at.STEP_EAST
         prefetch(b, row)
         if -_AROUND <= dx <= _AROUND:
-            for at in range(-_AROUND * STEP_SOUTH, _AROUND * STEP_SOUTH + 1, 2 * STEP_SOUTH):
-                prefetch(b, row + at)
-    for away in range(_AROUND + 1, EXPLORE_STEPS + 2):
-        prefetch(b, feet + away * STEP_SOUTH)
-        prefetch(b, feet - away * STEP_SOUTH)
+            for byte in range(
+                -_AROUND * at.STEP_SOUTH, _AROUND * at.STEP_SOUTH + 1, 2 * at.STEP_SOUTH
+            ):
+                prefetch(b, row + byte)
+    for away in range(_AROUND + 1, facts.EXPLORE_STEPS + 2):
+        prefetch(b, feet + away * at.STEP_SOUTH)
+        prefetch(b, feet - away * at.STEP_SOUTH)

@@ -15,112 +15,10 @@ from numpy.typing import NDArray
 
 from mpt_envs.crafting.kernel import kernel
 from mpt_envs.crafting.rules.perception import perceive
-from mpt_envs.crafting.world.facts import (
-    BARRIER,
-    BEDROCK,
-    BURN,
-    COAL_ORE,
-    DIRECTIONS,
-    FURNACE,
-    IRON_ORE,
-    LOG,
-    MAX_HEALTH,
-    N_ACTIONS,
-    N_BLOCKS,
-    N_ITEMS,
-    NO_ITEM,
-    PICKAXE_DURABILITY,
-    REGENERATION_TICKS,
-    ROLES,
-    SMELT_TICKS,
-    SMELTS_TO,
-    STONE,
-    TABLE,
-    WATER,
-)
+from mpt_envs.crafting.world import facts
+from mpt_envs.crafting.world import layout as at
 from mpt_envs.crafting.world.goals import GOALS
-from mpt_envs.crafting.world.layout import (
-    BLOCKED,
-    BLOCKS_OFFSET,
-    BUDGET,
-    COAL,
-    DONE,
-    DONE_DEATH,
-    DUG,
-    EVENT_BLOCKED,
-    EVENT_BROKE,
-    EVENT_COUNT,
-    EVENT_CRAFTED,
-    EVENT_FIELDS,
-    EVENT_GOT,
-    EVENT_MILESTONE,
-    EVENT_NAMES,
-    EVENT_PLACED,
-    EVENT_SMELTING,
-    EVENT_TOOK,
-    EVENT_TOOL_BROKE,
-    EVENT_TUNNELLED,
-    EVENT_WALKED,
-    EVENTS,
-    FURNACE_BURN,
-    FURNACE_CELL,
-    FURNACE_FUEL,
-    FURNACE_FUEL_COUNT,
-    FURNACE_INPUT,
-    FURNACE_INPUT_COUNT,
-    FURNACE_OUTPUT,
-    FURNACE_OUTPUT_COUNT,
-    FURNACE_PROGRESS,
-    FURNACE_TICK,
-    GOAL,
-    GROUND_OFFSET,
-    HEADING,
-    HEIGHT,
-    INVENTORY,
-    IRON,
-    LAST_ACTION,
-    LAST_OUTCOME,
-    LAST_ROLE,
-    LAST_TICKS,
-    LAYOUT_VERSION,
-    MARK_NEXT,
-    MARK_UNTIL,
-    MARKS,
-    MAX_COAL,
-    MAX_IRON,
-    MAX_OUTCROPS,
-    MAX_TREES,
-    MILLITICK,
-    N_COAL,
-    N_EVENTS,
-    N_INTS,
-    N_IRON,
-    N_MARKS,
-    N_OUTCROPS,
-    N_TREES,
-    OUTCOME_NAMES,
-    OUTCROPS,
-    PLACED,
-    RECORD_BYTES,
-    SCORE,
-    SEEN,
-    TABLE_CELL,
-    TARGET_NAMES,
-    TICK,
-    TREES,
-    TURN,
-    VERSION,
-    WEAR,
-    WIDTH,
-    WOUND,
-    X,
-    Y,
-    Z,
-    cell_of,
-    cell_x,
-    cell_y,
-    cell_z,
-)
+from mpt_envs.crafting.world.layout import cell_of, cell_x, cell_y, cell_z
 
 _MANY: Final = 1 << 20  # more than a world holds of anything
 _LONG: Final = (1 << 30) + _MANY  # more than a budget can be and an action can take
@@ -136,60 +34,62 @@ def _bounds() -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
     Seeds and keys may be anything; what is perceived is compared with what it should be instead.
     """
-    low = np.full(N_INTS, np.iinfo(np.int32).min, np.int32)
-    high = np.full(N_INTS, np.iinfo(np.int32).max, np.int32)
+    low = np.full(at.N_INTS, np.iinfo(np.int32).min, np.int32)
+    high = np.full(at.N_INTS, np.iinfo(np.int32).max, np.int32)
     ranges: list[tuple[int, int, int, int]] = [
         # first scalar, how many, least, largest
-        (VERSION, 1, LAYOUT_VERSION, LAYOUT_VERSION),
-        (GOAL, 1, 0, len(GOALS) - 1),
-        (BUDGET, 1, 1, (1 << 30) - 1),
-        (DONE, 1, 0, DONE_DEATH),
-        (TURN, 1, 0, _LONG),
-        (TICK, 1, 0, _LONG),
-        (MILLITICK, 1, 0, 999),
-        (X, 1, 1, WIDTH - 2),
-        (Y, 1, 1, HEIGHT - 3),
-        (Z, 1, 1, WIDTH - 2),
-        (WOUND, 1, 0, (MAX_HEALTH + HEIGHT) * REGENERATION_TICKS),
-        (SEEN, 1, 0, (1 << N_ITEMS) - 1),
-        (SCORE, 1, 0, _MANY),
-        (HEADING, 1, -1, len(DIRECTIONS) - 1),
-        (BLOCKED, 1, 0, _LONG),
-        (INVENTORY, N_ITEMS, 0, _MANY),
-        (TABLE_CELL, 2, 0, RECORD_BYTES - 1),
-        (FURNACE_INPUT, 1, NO_ITEM, N_ITEMS - 1),
-        (FURNACE_INPUT_COUNT, 1, 0, _MANY),
-        (FURNACE_FUEL, 1, NO_ITEM, N_ITEMS - 1),
-        (FURNACE_FUEL_COUNT, 1, 0, _MANY),
-        (FURNACE_OUTPUT, 1, NO_ITEM, N_ITEMS - 1),
-        (FURNACE_OUTPUT_COUNT, 1, 0, _MANY),
-        (FURNACE_BURN, 1, 0, int(BURN.max())),
-        (FURNACE_PROGRESS, 1, 0, SMELT_TICKS - 1),
-        (LAST_ROLE, 1, -1, len(ROLES) - 1),
-        (LAST_ACTION, 1, -1, max(N_ACTIONS) - 1),
-        (LAST_OUTCOME, 1, 0, len(OUTCOME_NAMES) - 1),
-        (LAST_TICKS, 1, 0, _LONG),
-        (DUG, N_BLOCKS, 0, _LONG),
-        (PLACED, N_BLOCKS, 0, _LONG),
-        (MARKS, 2 * N_MARKS, 0, _LONG),
-        (MARK_NEXT, 1, 0, N_MARKS - 1),
-        (EVENT_COUNT, 1, 0, _LONG),
-        (N_TREES, 1, 0, MAX_TREES),
-        (N_COAL, 1, 0, MAX_COAL),
-        (N_IRON, 1, 0, MAX_IRON),
-        (N_OUTCROPS, 1, 0, MAX_OUTCROPS),
-        (FURNACE_TICK, 1, 0, _LONG),
-        (MARK_UNTIL, 1, 0, _LONG),
-        (TREES, N_INTS - TREES, 0, 1 << 24),
+        (at.VERSION, 1, at.LAYOUT_VERSION, at.LAYOUT_VERSION),
+        (at.GOAL, 1, 0, len(GOALS) - 1),
+        (at.BUDGET, 1, 1, (1 << 30) - 1),
+        (at.DONE, 1, 0, at.DONE_DEATH),
+        (at.TURN, 1, 0, _LONG),
+        (at.TICK, 1, 0, _LONG),
+        (at.MILLITICK, 1, 0, 999),
+        (at.X, 1, 1, at.WIDTH - 2),
+        (at.Y, 1, 1, at.HEIGHT - 3),
+        (at.Z, 1, 1, at.WIDTH - 2),
+        (at.WOUND, 1, 0, (facts.MAX_HEALTH + at.HEIGHT) * facts.REGENERATION_TICKS),
+        (at.SEEN, 1, 0, (1 << facts.N_ITEMS) - 1),
+        (at.SCORE, 1, 0, _MANY),
+        (at.HEADING, 1, -1, len(facts.DIRECTIONS) - 1),
+        (at.BLOCKED, 1, 0, _LONG),
+        (at.INVENTORY, facts.N_ITEMS, 0, _MANY),
+        (at.TABLE_CELL, 2, 0, at.RECORD_BYTES - 1),
+        (at.FURNACE_INPUT, 1, facts.NO_ITEM, facts.N_ITEMS - 1),
+        (at.FURNACE_INPUT_COUNT, 1, 0, _MANY),
+        (at.FURNACE_FUEL, 1, facts.NO_ITEM, facts.N_ITEMS - 1),
+        (at.FURNACE_FUEL_COUNT, 1, 0, _MANY),
+        (at.FURNACE_OUTPUT, 1, facts.NO_ITEM, facts.N_ITEMS - 1),
+        (at.FURNACE_OUTPUT_COUNT, 1, 0, _MANY),
+        (at.FURNACE_BURN, 1, 0, int(facts.BURN.max())),
+        (at.FURNACE_PROGRESS, 1, 0, facts.SMELT_TICKS - 1),
+        (at.LAST_ROLE, 1, -1, len(facts.ROLES) - 1),
+        (at.LAST_ACTION, 1, -1, max(facts.N_ACTIONS) - 1),
+        (at.LAST_OUTCOME, 1, 0, len(at.OUTCOME_NAMES) - 1),
+        (at.LAST_TICKS, 1, 0, _LONG),
+        (at.DUG, facts.N_BLOCKS, 0, _LONG),
+        (at.PLACED, facts.N_BLOCKS, 0, _LONG),
+        (at.MARKS, 2 * at.N_MARKS, 0, _LONG),
+        (at.MARK_NEXT, 1, 0, at.N_MARKS - 1),
+        (at.EVENT_COUNT, 1, 0, _LONG),
+        (at.N_TREES, 1, 0, at.MAX_TREES),
+        (at.N_COAL, 1, 0, at.MAX_COAL),
+        (at.N_IRON, 1, 0, at.MAX_IRON),
+        (at.N_OUTCROPS, 1, 0, at.MAX_OUTCROPS),
+        (at.FURNACE_TICK, 1, 0, _LONG),
+        (at.MARK_UNTIL, 1, 0, _LONG),
+        (at.TREES, at.N_INTS - at.TREES, 0, 1 << 24),
     ]
-    ranges += [(WEAR + kind, 1, 0, uses - 1) for kind, uses in enumerate(PICKAXE_DURABILITY)]
-    for event in range(N_EVENTS):
-        at = EVENTS + EVENT_FIELDS * event
+    ranges += [
+        (at.WEAR + kind, 1, 0, uses - 1) for kind, uses in enumerate(facts.PICKAXE_DURABILITY)
+    ]
+    for event in range(at.N_EVENTS):
+        slot = at.EVENTS + at.EVENT_FIELDS * event
         ranges += [
-            (at, 1, 0, _LONG),
-            (at + 1, 1, 0, len(EVENT_NAMES) - 1),
-            (at + 2, 1, 0, _MANY),
-            (at + 3, 1, 0, _LONG),
+            (slot, 1, 0, _LONG),
+            (slot + 1, 1, 0, len(at.EVENT_NAMES) - 1),
+            (slot + 2, 1, 0, _MANY),
+            (slot + 3, 1, 0, _LONG),
         ]
     for first, count, least, largest in ranges:
         low[first : first + count] = least
@@ -199,52 +99,55 @@ def _bounds() -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 def _argument_limits() -> NDArray[np.int64]:
     """How many values the argument of each kind of event can have, ``int64 (events,)``."""
-    limits = np.ones(len(EVENT_NAMES), np.int64)
+    limits = np.ones(len(at.EVENT_NAMES), np.int64)
     for event in (
-        EVENT_GOT,
-        EVENT_CRAFTED,
-        EVENT_PLACED,
-        EVENT_SMELTING,
-        EVENT_TOOK,
-        EVENT_TOOL_BROKE,
-        EVENT_MILESTONE,
+        at.EVENT_GOT,
+        at.EVENT_CRAFTED,
+        at.EVENT_PLACED,
+        at.EVENT_SMELTING,
+        at.EVENT_TOOK,
+        at.EVENT_TOOL_BROKE,
+        at.EVENT_MILESTONE,
     ):
-        limits[event] = N_ITEMS
-    limits[EVENT_BROKE] = N_BLOCKS
-    limits[EVENT_WALKED] = limits[EVENT_TUNNELLED] = len(DIRECTIONS)
-    limits[EVENT_BLOCKED] = len(TARGET_NAMES) + 2
+        limits[event] = facts.N_ITEMS
+    limits[at.EVENT_BROKE] = facts.N_BLOCKS
+    limits[at.EVENT_WALKED] = limits[at.EVENT_TUNNELLED] = len(facts.DIRECTIONS)
+    limits[at.EVENT_BLOCKED] = len(at.TARGET_NAMES) + 2
     return limits
 
 
 _LOW, _HIGH = _bounds()
 _ARGUMENTS: Final = _argument_limits()
-_N_ACTIONS: Final = np.array(N_ACTIONS, dtype=np.int64)
+_N_ACTIONS: Final = np.array(facts.N_ACTIONS, dtype=np.int64)
 
 
 @kernel
 def _scalars_are_sound(s):
     """Whether every scalar of a record (int32) is in its range, alone and beside the others."""
     sound = True
-    for k in range(N_INTS):
+    for k in range(at.N_INTS):
         sound &= _LOW[k] <= s[k] and s[k] <= _HIGH[k]
-    if not sound or s[FURNACE_TICK] > s[TICK]:
+    if not sound or s[at.FURNACE_TICK] > s[at.TICK]:
         return False
-    if s[LAST_ROLE] < 0:
-        if s[LAST_ACTION] >= 0:
+    if s[at.LAST_ROLE] < 0:
+        if s[at.LAST_ACTION] >= 0:
             return False
-    elif s[LAST_ACTION] < 0 or s[LAST_ACTION] >= _N_ACTIONS[s[LAST_ROLE]]:
+    elif s[at.LAST_ACTION] < 0 or s[at.LAST_ACTION] >= _N_ACTIONS[s[at.LAST_ROLE]]:
         return False
-    if s[FURNACE_INPUT_COUNT] > 0 and (
-        s[FURNACE_INPUT] == NO_ITEM or SMELTS_TO[s[FURNACE_INPUT]] == NO_ITEM
+    if s[at.FURNACE_INPUT_COUNT] > 0 and (
+        s[at.FURNACE_INPUT] == facts.NO_ITEM
+        or facts.SMELTS_TO[s[at.FURNACE_INPUT]] == facts.NO_ITEM
     ):
         return False
-    if s[FURNACE_FUEL_COUNT] > 0 and (s[FURNACE_FUEL] == NO_ITEM or BURN[s[FURNACE_FUEL]] == 0):
+    if s[at.FURNACE_FUEL_COUNT] > 0 and (
+        s[at.FURNACE_FUEL] == facts.NO_ITEM or facts.BURN[s[at.FURNACE_FUEL]] == 0
+    ):
         return False
-    if s[FURNACE_OUTPUT_COUNT] > 0 and s[FURNACE_OUTPUT] == NO_ITEM:
+    if s[at.FURNACE_OUTPUT_COUNT] > 0 and s[at.FURNACE_OUTPUT] == facts.NO_ITEM:
         return False
-    for k in range(N_EVENTS):
-        at = EVENTS + EVENT_FIELDS * k
-        if s[at + 2] >= _ARGUMENTS[s[at + 1]]:
+    for k in range(at.N_EVENTS):
+        slot = at.EVENTS + at.EVENT_FIELDS * k
+        if s[slot + 2] >= _ARGUMENTS[s[slot + 1]]:
             return False
     return True
 
@@ -253,31 +156,31 @@ def _scalars_are_sound(s):
 def _world_is_closed(b):
     """Whether the blocks of a record (uint8) are blocks, and nothing leads out of the world."""
     highest = np.uint8(0)
-    for k in range(GROUND_OFFSET, BLOCKS_OFFSET):
+    for k in range(at.GROUND_OFFSET, at.BLOCKS_OFFSET):
         highest = max(highest, b[k])
-    if highest >= HEIGHT:
+    if highest >= at.HEIGHT:
         return False
     highest = np.uint8(0)
-    for k in range(BLOCKS_OFFSET, RECORD_BYTES):
+    for k in range(at.BLOCKS_OFFSET, at.RECORD_BYTES):
         highest = max(highest, b[k])
-    if highest > BARRIER:
+    if highest > facts.BARRIER:
         return False
     closed = True
-    for x in range(WIDTH):
-        for z in range(WIDTH):
+    for x in range(at.WIDTH):
+        for z in range(at.WIDTH):
             column = cell_of(x, 0, z)
-            if x == 0 or z == 0 or x == WIDTH - 1 or z == WIDTH - 1:
-                for y in range(HEIGHT):
-                    closed &= b[column + y] == BARRIER
+            if x == 0 or z == 0 or x == at.WIDTH - 1 or z == at.WIDTH - 1:
+                for y in range(at.HEIGHT):
+                    closed &= b[column + y] == facts.BARRIER
             else:
-                closed &= b[column] == BEDROCK and b[column + HEIGHT - 1] == BARRIER
+                closed &= b[column] == facts.BEDROCK and b[column + at.HEIGHT - 1] == facts.BARRIER
     return closed
 
 
 @kernel
 def _is_inside(x, y, z):
     """Whether a place is off the shell of the world, so that it has all its neighbours."""
-    return 1 <= x < WIDTH - 1 and 1 <= y < HEIGHT - 1 and 1 <= z < WIDTH - 1
+    return 1 <= x < at.WIDTH - 1 and 1 <= y < at.HEIGHT - 1 and 1 <= z < at.WIDTH - 1
 
 
 @kernel
@@ -285,7 +188,7 @@ def _is_there(b, cell, block):
     """Whether a cell is 0 (none), or inside of the world and this block."""
     if cell == 0:
         return True
-    if cell < BLOCKS_OFFSET or cell >= RECORD_BYTES:
+    if cell < at.BLOCKS_OFFSET or cell >= at.RECORD_BYTES:
         return False
     return _is_inside(cell_x(cell), cell_y(cell), cell_z(cell)) and b[cell] == block
 
@@ -311,18 +214,18 @@ def is_sound(s, b, goal):
         s, b: the record as int32 and as uint8.
         goal: index into goals.GOALS.
     """
-    if not _scalars_are_sound(s) or s[GOAL] != goal or not _world_is_closed(b):
+    if not _scalars_are_sound(s) or s[at.GOAL] != goal or not _world_is_closed(b):
         return False
-    feet = cell_of(np.int64(s[X]), np.int64(s[Y]), np.int64(s[Z]))
+    feet = cell_of(np.int64(s[at.X]), np.int64(s[at.Y]), np.int64(s[at.Z]))
     return (
-        b[feet] <= WATER
-        and b[feet + 1] <= WATER
-        and _is_there(b, np.int64(s[TABLE_CELL]), TABLE)
-        and _is_there(b, np.int64(s[FURNACE_CELL]), FURNACE)
-        and _are_there(s, b, TREES, s[N_TREES], LOG)
-        and _are_there(s, b, COAL, s[N_COAL], COAL_ORE)
-        and _are_there(s, b, IRON, s[N_IRON], IRON_ORE)
-        and _are_there(s, b, OUTCROPS, s[N_OUTCROPS], STONE)
+        b[feet] <= facts.WATER
+        and b[feet + 1] <= facts.WATER
+        and _is_there(b, np.int64(s[at.TABLE_CELL]), facts.TABLE)
+        and _is_there(b, np.int64(s[at.FURNACE_CELL]), facts.FURNACE)
+        and _are_there(s, b, at.TREES, s[at.N_TREES], facts.LOG)
+        and _are_there(s, b, at.COAL, s[at.N_COAL], facts.COAL_ORE)
+        and _are_there(s, b, at.IRON, s[at.N_IRON], facts.IRON_ORE)
+        and _are_there(s, b, at.OUTCROPS, s[at.N_OUTCROPS], facts.STONE)
     )
 
 

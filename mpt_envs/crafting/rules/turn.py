@@ -27,206 +27,10 @@ from mpt_envs.crafting.rules.perception import (
     smelt_amount,
     walk_step,
 )
-from mpt_envs.crafting.world.facts import (
-    AIR,
-    BEDROCK,
-    BLOCKED_TICKS,
-    BREAK_DELAY_TICKS,
-    BURN,
-    CHOP_LOG,
-    CLIMB,
-    CLIMB_LEVELS,
-    COAL_ORE,
-    COBBLESTONE,
-    CRAFT_FURNACE,
-    CRAFT_IRON_PICKAXE,
-    CRAFT_PLANKS,
-    CRAFT_STICKS,
-    CRAFT_STONE_BRICKS,
-    CRAFT_STONE_PICKAXE,
-    CRAFT_TABLE,
-    CRAFT_TICKS,
-    CRAFT_TORCH,
-    CRAFT_WOODEN_PICKAXE,
-    DIG_DOWN,
-    DIG_TICKS,
-    DIRT,
-    DROP,
-    EXPLORE,
-    EXPLORE_STEPS,
-    EYE_HEIGHT,
-    FALL_TICKS,
-    FLINT_CHANCE,
-    FURNACE,
-    GIVE_UP_TICKS,
-    GRAVEL,
-    I_CHARCOAL,
-    I_COAL,
-    I_COBBLESTONE,
-    I_DIRT,
-    I_FLINT,
-    I_FURNACE,
-    I_GRAVEL,
-    I_IRON_ORE,
-    I_IRON_PICKAXE,
-    I_LOG,
-    I_PLANKS,
-    I_SAND,
-    I_STICK,
-    I_STONE,
-    I_STONE_BRICKS,
-    I_STONE_PICKAXE,
-    I_TABLE,
-    I_TORCH,
-    I_WOODEN_PICKAXE,
-    IRON_ORE,
-    JUMP_TICKS,
-    LEAVES,
-    LEVEL,
-    LOG,
-    LOGGER,
-    MAKES,
-    MAX_HEALTH,
-    MINE_COAL,
-    MINE_IRON,
-    MINE_STONE,
-    MINER,
-    N_ITEMS,
-    NEED,
-    NEEDS_PICKAXE,
-    NO_ITEM,
-    PICK_UP_FURNACE,
-    PICK_UP_TABLE,
-    PICKAXE_DURABILITY,
-    PICKAXES,
-    PILLAR_TICKS,
-    PLACE_FURNACE,
-    PLACE_TABLE,
-    PLACE_TICKS,
-    REGENERATION_TICKS,
-    SAFE_FALL,
-    SAND,
-    SKIP_TICKS,
-    SMELT_CHARCOAL,
-    SMELT_IRON,
-    SMELT_STONE,
-    SMELT_TICKS,
-    SMELTS_TO,
-    STONE,
-    SWIM_MILLITICKS,
-    TABLE,
-    TAKE_SMELTED,
-    TEND_FURNACE,
-    TEND_TICKS,
-    TUNNEL,
-    TUNNEL_LENGTH,
-    WAIT,
-    WAIT_TICKS,
-    WALK_MILLITICKS,
-    WATER,
-    WATER_DIG_FACTOR,
-)
+from mpt_envs.crafting.world import facts
+from mpt_envs.crafting.world import layout as at
 from mpt_envs.crafting.world.goals import GOAL_ITEM, MILESTONE_VALUE
-from mpt_envs.crafting.world.layout import (
-    BLOCKED,
-    BUDGET,
-    COAL,
-    DONE,
-    DONE_DEATH,
-    DONE_GOAL,
-    DONE_RUNNING,
-    DONE_TIME,
-    DUG,
-    EVENT_BLOCKED,
-    EVENT_BROKE,
-    EVENT_CLIMBED,
-    EVENT_COUNT,
-    EVENT_CRAFTED,
-    EVENT_FELL,
-    EVENT_FIELDS,
-    EVENT_GOT,
-    EVENT_HURT,
-    EVENT_MILESTONE,
-    EVENT_PLACED,
-    EVENT_SKIPPED,
-    EVENT_SMELTING,
-    EVENT_TOOK,
-    EVENT_TOOL_BROKE,
-    EVENT_TUNNELLED,
-    EVENT_WAITED,
-    EVENT_WALKED,
-    EVENTS,
-    FURNACE_BURN,
-    FURNACE_CELL,
-    FURNACE_FUEL,
-    FURNACE_FUEL_COUNT,
-    FURNACE_INPUT,
-    FURNACE_INPUT_COUNT,
-    FURNACE_OUTPUT,
-    FURNACE_OUTPUT_COUNT,
-    FURNACE_PROGRESS,
-    FURNACE_TICK,
-    GOAL,
-    GROUND_OFFSET,
-    HEADING,
-    HEIGHT,
-    INVENTORY,
-    IRON,
-    KEY_HIGH,
-    KEY_LOW,
-    LAST_ACTION,
-    LAST_OUTCOME,
-    LAST_ROLE,
-    LAST_TICKS,
-    LAYOUT_VERSION,
-    MARK_NEXT,
-    MARK_UNTIL,
-    MARKS,
-    MASKS,
-    MAX_COAL,
-    MAX_IRON,
-    MILLITICK,
-    N_COAL,
-    N_EVENTS,
-    N_INTS,
-    N_IRON,
-    N_MARKS,
-    N_OUTCROPS,
-    N_TREES,
-    OUTCOME_BLOCKED,
-    OUTCOME_DONE,
-    OUTCOME_SKIPPED,
-    OUTCROPS,
-    PLACED,
-    SCORE,
-    SEED_HIGH,
-    SEED_LOW,
-    SEEN,
-    STEP_EAST,
-    STEP_SOUTH,
-    STEP_UP,
-    TABLE_CELL,
-    TARGET_CELL,
-    TARGET_COAL,
-    TARGET_IRON,
-    TARGET_LOG,
-    TARGET_STONE,
-    TICK,
-    TREES,
-    TURN,
-    VERSION,
-    WEAR,
-    WIDTH,
-    WOUND,
-    X,
-    Y,
-    Z,
-    cell_of,
-    cell_x,
-    cell_y,
-    cell_z,
-    spot_of,
-)
+from mpt_envs.crafting.world.layout import cell_of, cell_x, cell_y, cell_z, spot_of
 from mpt_envs.crafting.world.terrain import generate
 from wrappers.rng import uniform4
 
@@ -237,13 +41,18 @@ _SEARCH_RADIUS: Final = 12
 _GREEDY_STEPS: Final = 20
 _LOW_WORD: Final = np.uint64(0xFFFFFFFF)
 _NEIGHBOURS: Final = np.array(
-    [STEP_UP, -STEP_UP, STEP_SOUTH, -STEP_SOUTH, STEP_EAST, -STEP_EAST], dtype=np.int64
+    [at.STEP_UP, -at.STEP_UP, at.STEP_SOUTH, -at.STEP_SOUTH, at.STEP_EAST, -at.STEP_EAST],
+    dtype=np.int64,
 )
-_DURABILITY: Final = np.array(PICKAXE_DURABILITY, dtype=np.int64)
-_PICKAXES: Final = np.array(PICKAXES, dtype=np.int64)
+_DURABILITY: Final = np.array(facts.PICKAXE_DURABILITY, dtype=np.int64)
+_PICKAXES: Final = np.array(facts.PICKAXES, dtype=np.int64)
 # Fillers in the order in which they are used up: what no recipe needs comes first.
-_FILLERS: Final = np.array([I_DIRT, I_SAND, I_GRAVEL, I_COBBLESTONE, I_STONE], dtype=np.int64)
-_FILLER_BLOCKS: Final = np.array([DIRT, SAND, GRAVEL, COBBLESTONE, STONE], dtype=np.int64)
+_FILLERS: Final = np.array(
+    [facts.I_DIRT, facts.I_SAND, facts.I_GRAVEL, facts.I_COBBLESTONE, facts.I_STONE], dtype=np.int64
+)
+_FILLER_BLOCKS: Final = np.array(
+    [facts.DIRT, facts.SAND, facts.GRAVEL, facts.COBBLESTONE, facts.STONE], dtype=np.int64
+)
 _MAX_COLLAPSE: Final = 12  # sand and gravel that can slide into one dug cell
 
 
@@ -253,70 +62,70 @@ _MAX_COLLAPSE: Final = 12  # sand and gravel that can slide into one dug cell
 @kernel
 def get_key(s):
     """The key of the random draws to come, uint64."""
-    low = np.uint64(s[KEY_LOW]) & _LOW_WORD
-    return (np.uint64(s[KEY_HIGH]) << np.uint64(32)) | low
+    low = np.uint64(s[at.KEY_LOW]) & _LOW_WORD
+    return (np.uint64(s[at.KEY_HIGH]) << np.uint64(32)) | low
 
 
 @kernel
 def set_key(s, key):
     """Draw the future random numbers from another key (uint64)."""
-    s[KEY_LOW] = np.int32(key & _LOW_WORD)
-    s[KEY_HIGH] = np.int32(key >> np.uint64(32))
+    s[at.KEY_LOW] = np.int32(key & _LOW_WORD)
+    s[at.KEY_HIGH] = np.int32(key >> np.uint64(32))
 
 
 @kernel
 def add_event(s, event, argument, amount):
     """Write an event into the ring of the last ones."""
-    at = EVENTS + EVENT_FIELDS * (s[EVENT_COUNT] % N_EVENTS)
-    s[at] = s[TURN]
-    s[at + 1] = event
-    s[at + 2] = argument
-    s[at + 3] = amount
-    s[EVENT_COUNT] += 1
+    slot = at.EVENTS + at.EVENT_FIELDS * (s[at.EVENT_COUNT] % at.N_EVENTS)
+    s[slot] = s[at.TURN]
+    s[slot + 1] = event
+    s[slot + 2] = argument
+    s[slot + 3] = amount
+    s[at.EVENT_COUNT] += 1
 
 
 @kernel
 def gain(s, item, amount):
     """Put items into the inventory."""
-    s[INVENTORY + item] += amount
-    s[SEEN] |= 1 << item
+    s[at.INVENTORY + item] += amount
+    s[at.SEEN] |= 1 << item
 
 
 @kernel
 def spend(s, milliticks):
     """Let time pass that is no whole number of ticks."""
-    total = s[MILLITICK] + milliticks
-    s[TICK] += total // 1000
-    s[MILLITICK] = total % 1000
+    total = s[at.MILLITICK] + milliticks
+    s[at.TICK] += total // 1000
+    s[at.MILLITICK] = total % 1000
 
 
 @kernel
 def sync_furnace(s):
     """Let the furnace burn and smelt up to the present tick."""
-    left = s[TICK] - s[FURNACE_TICK]
-    s[FURNACE_TICK] = s[TICK]
-    if s[FURNACE_CELL] == 0:
+    left = s[at.TICK] - s[at.FURNACE_TICK]
+    s[at.FURNACE_TICK] = s[at.TICK]
+    if s[at.FURNACE_CELL] == 0:
         return
     while left > 0:
-        cooking = s[FURNACE_INPUT_COUNT] > 0
-        if s[FURNACE_BURN] == 0:
-            if not cooking or s[FURNACE_FUEL_COUNT] == 0:
+        cooking = s[at.FURNACE_INPUT_COUNT] > 0
+        if s[at.FURNACE_BURN] == 0:
+            if not cooking or s[at.FURNACE_FUEL_COUNT] == 0:
                 # Without fire the progress of an item is lost at twice the speed.
-                s[FURNACE_PROGRESS] = max(0, s[FURNACE_PROGRESS] - 2 * left)
+                s[at.FURNACE_PROGRESS] = max(0, s[at.FURNACE_PROGRESS] - 2 * left)
                 return
-            s[FURNACE_FUEL_COUNT] -= 1
-            s[FURNACE_BURN] = BURN[s[FURNACE_FUEL]]
-        span = min(left, s[FURNACE_BURN])
+            s[at.FURNACE_FUEL_COUNT] -= 1
+            s[at.FURNACE_BURN] = facts.BURN[s[at.FURNACE_FUEL]]
+        span = min(left, s[at.FURNACE_BURN])
         if cooking:
-            span = min(span, SMELT_TICKS - s[FURNACE_PROGRESS])
-            s[FURNACE_PROGRESS] += span
-        s[FURNACE_BURN] -= span
+            span = min(span, facts.SMELT_TICKS - s[at.FURNACE_PROGRESS])
+            s[at.FURNACE_PROGRESS] += span
+        s[at.FURNACE_BURN] -= span
         left -= span
-        if cooking and s[FURNACE_PROGRESS] == SMELT_TICKS:
-            s[FURNACE_PROGRESS] = 0
-            s[FURNACE_INPUT_COUNT] -= 1
-            s[FURNACE_OUTPUT] = SMELTS_TO[s[FURNACE_INPUT]]
-            s[FURNACE_OUTPUT_COUNT] += 1
+        if cooking and s[at.FURNACE_PROGRESS] == facts.SMELT_TICKS:
+            s[at.FURNACE_PROGRESS] = 0
+            s[at.FURNACE_INPUT_COUNT] -= 1
+            s[at.FURNACE_OUTPUT] = facts.SMELTS_TO[s[at.FURNACE_INPUT]]
+            s[at.FURNACE_OUTPUT_COUNT] += 1
 
 
 # --- blocks -------------------------------------------------------------------------------------
@@ -353,25 +162,25 @@ def _opened(s, b, cell):
     """A cell became open: ores beside it are exposed from now on."""
     for k in range(6):
         beside = cell + _NEIGHBOURS[k]
-        if b[beside] == COAL_ORE:
-            _add_once(s, N_COAL, COAL, MAX_COAL, beside)
-        elif b[beside] == IRON_ORE:
-            _add_once(s, N_IRON, IRON, MAX_IRON, beside)
+        if b[beside] == facts.COAL_ORE:
+            _add_once(s, at.N_COAL, at.COAL, at.MAX_COAL, beside)
+        elif b[beside] == facts.IRON_ORE:
+            _add_once(s, at.N_IRON, at.IRON, at.MAX_IRON, beside)
 
 
 @kernel
 def _collapse(s, b, cell):
     """Sand and gravel over a cell that became open fall down, but not into the body."""
-    feet = cell_of(s[X], s[Y], s[Z])
+    feet = cell_of(s[at.X], s[at.Y], s[at.Z])
     source = cell + 1
-    while b[source] == SAND or b[source] == GRAVEL:
+    while b[source] == facts.SAND or b[source] == facts.GRAVEL:
         target = source
-        while b[target - 1] <= WATER and target - 1 != feet and target - 1 != feet + 1:
+        while b[target - 1] <= facts.WATER and target - 1 != feet and target - 1 != feet + 1:
             target -= 1
         if target == source:
             return
         b[target] = b[source]
-        b[source] = AIR
+        b[source] = facts.AIR
         _opened(s, b, source)
         source += 1
 
@@ -379,12 +188,12 @@ def _collapse(s, b, cell):
 @kernel
 def dig_cost(s, b, cell, level):
     """Ticks to dig a block from where the body stands, with the pickaxe of a level."""
-    ticks = DIG_TICKS[b[cell], level]
-    feet = cell_of(s[X], s[Y], s[Z])
-    if b[feet + 1] == WATER:
-        ticks *= WATER_DIG_FACTOR
-    if b[feet] == WATER and b[feet - 1] <= WATER:
-        ticks *= WATER_DIG_FACTOR
+    ticks = facts.DIG_TICKS[b[cell], level]
+    feet = cell_of(s[at.X], s[at.Y], s[at.Z])
+    if b[feet + 1] == facts.WATER:
+        ticks *= facts.WATER_DIG_FACTOR
+    if b[feet] == facts.WATER and b[feet - 1] <= facts.WATER:
+        ticks *= facts.WATER_DIG_FACTOR
     return ticks
 
 
@@ -395,36 +204,38 @@ def dig(s, b, cell):
     Time passes, the tool wears, the drop is collected, what lay over the block may slide down.
     """
     block = np.int64(b[cell])
-    level = pickaxe_level(s) if NEEDS_PICKAXE[block] == 1 else 0
-    s[TICK] += dig_cost(s, b, cell, level) + BREAK_DELAY_TICKS
-    s[DUG + block] += 1
+    level = pickaxe_level(s) if facts.NEEDS_PICKAXE[block] == 1 else 0
+    s[at.TICK] += dig_cost(s, b, cell, level) + facts.BREAK_DELAY_TICKS
+    s[at.DUG + block] += 1
     if level > 0:
         tool = _PICKAXES[level - 1]
-        s[WEAR + level - 1] += 1
-        if s[WEAR + level - 1] == _DURABILITY[level - 1]:
-            s[WEAR + level - 1] = 0
-            s[INVENTORY + tool] -= 1
-            add_event(s, EVENT_TOOL_BROKE, tool, 1)
-    drop = np.int64(DROP[block])
-    if drop != NO_ITEM and level >= LEVEL[block]:
-        luck = uniform4(get_key(s), s[TURN], STREAM_GRAVEL, cell) if block == GRAVEL else 1.0
-        if luck < FLINT_CHANCE:
-            drop = I_FLINT
+        s[at.WEAR + level - 1] += 1
+        if s[at.WEAR + level - 1] == _DURABILITY[level - 1]:
+            s[at.WEAR + level - 1] = 0
+            s[at.INVENTORY + tool] -= 1
+            add_event(s, at.EVENT_TOOL_BROKE, tool, 1)
+    drop = np.int64(facts.DROP[block])
+    if drop != facts.NO_ITEM and level >= facts.LEVEL[block]:
+        luck = (
+            uniform4(get_key(s), s[at.TURN], STREAM_GRAVEL, cell) if block == facts.GRAVEL else 1.0
+        )
+        if luck < facts.FLINT_CHANCE:
+            drop = facts.I_FLINT
         gain(s, drop, 1)
-    b[cell] = AIR
-    if block == LOG:
+    b[cell] = facts.AIR
+    if block == facts.LOG:
         _felled(s, b, cell)
-    elif block == COAL_ORE:
-        _remove(s, N_COAL, COAL, cell)
-    elif block == IRON_ORE:
-        _remove(s, N_IRON, IRON, cell)
-    elif block == STONE:
-        _remove(s, N_OUTCROPS, OUTCROPS, cell)
-    elif block == TABLE and cell == s[TABLE_CELL]:
-        s[TABLE_CELL] = 0
-    elif block == FURNACE and cell == s[FURNACE_CELL]:
+    elif block == facts.COAL_ORE:
+        _remove(s, at.N_COAL, at.COAL, cell)
+    elif block == facts.IRON_ORE:
+        _remove(s, at.N_IRON, at.IRON, cell)
+    elif block == facts.STONE:
+        _remove(s, at.N_OUTCROPS, at.OUTCROPS, cell)
+    elif block == facts.TABLE and cell == s[at.TABLE_CELL]:
+        s[at.TABLE_CELL] = 0
+    elif block == facts.FURNACE and cell == s[at.FURNACE_CELL]:
         _empty_furnace(s)
-        s[FURNACE_CELL] = 0
+        s[at.FURNACE_CELL] = 0
     _opened(s, b, cell)
     _collapse(s, b, cell)
 
@@ -433,15 +244,15 @@ def dig(s, b, cell):
 def _felled(s, b, cell):
     """Keep the tree list at the lowest log that stands."""
     spot = spot_of(cell)
-    for k in range(s[N_TREES]):
-        if s[TREES + k] == spot:
+    for k in range(s[at.N_TREES]):
+        if s[at.TREES + k] == spot:
             for up in range(1, 7):
-                if b[cell + up] == LOG:
-                    s[TREES + k] = spot_of(cell + up)
+                if b[cell + up] == facts.LOG:
+                    s[at.TREES + k] = spot_of(cell + up)
                     return
-                if b[cell + up] >= BEDROCK:
+                if b[cell + up] >= facts.BEDROCK:
                     break
-            _remove(s, N_TREES, TREES, cell)
+            _remove(s, at.N_TREES, at.TREES, cell)
             return
 
 
@@ -449,41 +260,41 @@ def _felled(s, b, cell):
 def _empty_furnace(s):
     """Everything in the furnace goes into the inventory; the fire goes out."""
     sync_furnace(s)
-    if s[FURNACE_INPUT_COUNT] > 0:
-        gain(s, s[FURNACE_INPUT], s[FURNACE_INPUT_COUNT])
-    if s[FURNACE_FUEL_COUNT] > 0:
-        gain(s, s[FURNACE_FUEL], s[FURNACE_FUEL_COUNT])
-    if s[FURNACE_OUTPUT_COUNT] > 0:
-        gain(s, s[FURNACE_OUTPUT], s[FURNACE_OUTPUT_COUNT])
+    if s[at.FURNACE_INPUT_COUNT] > 0:
+        gain(s, s[at.FURNACE_INPUT], s[at.FURNACE_INPUT_COUNT])
+    if s[at.FURNACE_FUEL_COUNT] > 0:
+        gain(s, s[at.FURNACE_FUEL], s[at.FURNACE_FUEL_COUNT])
+    if s[at.FURNACE_OUTPUT_COUNT] > 0:
+        gain(s, s[at.FURNACE_OUTPUT], s[at.FURNACE_OUTPUT_COUNT])
     _clear_furnace(s)
 
 
 @kernel
 def _clear_furnace(s):
-    s[FURNACE_INPUT] = NO_ITEM
-    s[FURNACE_INPUT_COUNT] = 0
-    s[FURNACE_FUEL] = NO_ITEM
-    s[FURNACE_FUEL_COUNT] = 0
-    s[FURNACE_OUTPUT] = NO_ITEM
-    s[FURNACE_OUTPUT_COUNT] = 0
-    s[FURNACE_BURN] = 0
-    s[FURNACE_PROGRESS] = 0
+    s[at.FURNACE_INPUT] = facts.NO_ITEM
+    s[at.FURNACE_INPUT_COUNT] = 0
+    s[at.FURNACE_FUEL] = facts.NO_ITEM
+    s[at.FURNACE_FUEL_COUNT] = 0
+    s[at.FURNACE_OUTPUT] = facts.NO_ITEM
+    s[at.FURNACE_OUTPUT_COUNT] = 0
+    s[at.FURNACE_BURN] = 0
+    s[at.FURNACE_PROGRESS] = 0
 
 
 @kernel
 def _dig_and_tell(s, b, cell):
     """Dig one block and write what came of it as an event."""
     block = np.int64(b[cell])
-    drop = np.int64(DROP[block])
-    before = s[INVENTORY + drop] if drop != NO_ITEM else np.int32(0)
-    flint = s[INVENTORY + I_FLINT]
+    drop = np.int64(facts.DROP[block])
+    before = s[at.INVENTORY + drop] if drop != facts.NO_ITEM else np.int32(0)
+    flint = s[at.INVENTORY + facts.I_FLINT]
     dig(s, b, cell)
-    if s[INVENTORY + I_FLINT] > flint:
-        add_event(s, EVENT_GOT, I_FLINT, 1)
-    elif drop != NO_ITEM and s[INVENTORY + drop] > before:
-        add_event(s, EVENT_GOT, drop, 1)
+    if s[at.INVENTORY + facts.I_FLINT] > flint:
+        add_event(s, at.EVENT_GOT, facts.I_FLINT, 1)
+    elif drop != facts.NO_ITEM and s[at.INVENTORY + drop] > before:
+        add_event(s, at.EVENT_GOT, drop, 1)
     else:
-        add_event(s, EVENT_BROKE, block, 1)
+        add_event(s, at.EVENT_BROKE, block, 1)
 
 
 # --- movement -----------------------------------------------------------------------------------
@@ -492,40 +303,40 @@ def _dig_and_tell(s, b, cell):
 @kernel
 def _step_cost(b, before, after, direction):
     """Milliticks of one step from one standing cell to the next."""
-    cost = SWIM_MILLITICKS if b[after] == WATER else WALK_MILLITICKS
+    cost = facts.SWIM_MILLITICKS if b[after] == facts.WATER else facts.WALK_MILLITICKS
     rise = after - before - DIRECTION[direction]
     if rise > 0:
-        cost += 1000 * JUMP_TICKS
+        cost += 1000 * facts.JUMP_TICKS
     elif rise < 0:
-        cost += 1000 * FALL_TICKS[-rise]
+        cost += 1000 * facts.FALL_TICKS[-rise]
     return cost
 
 
 @kernel
 def _stand(s, feet):
     """Put the body on a cell."""
-    s[X] = cell_x(feet)
-    s[Y] = cell_y(feet)
-    s[Z] = cell_z(feet)
+    s[at.X] = cell_x(feet)
+    s[at.Y] = cell_y(feet)
+    s[at.Z] = cell_z(feet)
 
 
 @kernel
 def _settle(s, b):
     """Gravity: an unsupported body falls; falls of more than `SAFE_FALL` blocks hurt."""
-    feet = cell_of(s[X], s[Y], s[Z])
+    feet = cell_of(s[at.X], s[at.Y], s[at.Z])
     fallen = 0
-    while b[feet - 1] <= WATER and b[feet] != WATER:
+    while b[feet - 1] <= facts.WATER and b[feet] != facts.WATER:
         feet -= 1
         fallen += 1
     if fallen == 0:
         return
-    s[Y] -= fallen
-    s[TICK] += FALL_TICKS[fallen]
+    s[at.Y] -= fallen
+    s[at.TICK] += facts.FALL_TICKS[fallen]
     if fallen > 1:
-        add_event(s, EVENT_FELL, 0, fallen)
-    if fallen > SAFE_FALL and b[feet] != WATER:
-        s[WOUND] += REGENERATION_TICKS * (fallen - SAFE_FALL)
-        add_event(s, EVENT_HURT, 0, fallen - SAFE_FALL)
+        add_event(s, at.EVENT_FELL, 0, fallen)
+    if fallen > facts.SAFE_FALL and b[feet] != facts.WATER:
+        s[at.WOUND] += facts.REGENERATION_TICKS * (fallen - facts.SAFE_FALL)
+        add_event(s, at.EVENT_HURT, 0, fallen - facts.SAFE_FALL)
 
 
 @kernel
@@ -537,7 +348,7 @@ def _at_work(b, feet, target):
 @kernel
 def _go_greedily(s, b, target):
     """Walk straight towards a target, the longer axis first; return whether it worked."""
-    feet = cell_of(s[X], s[Y], s[Z])
+    feet = cell_of(s[at.X], s[at.Y], s[at.Z])
     x, z = cell_x(target), cell_z(target)
     cost = 0
     for _ in range(_GREEDY_STEPS):
@@ -568,15 +379,15 @@ def _go_greedily(s, b, target):
 @kernel
 def _go_by_search(s, b, target):
     """Walk to the nearest cell, by steps, from which a target can be touched (breadth first)."""
-    x0, z0 = np.int64(s[X]), np.int64(s[Z])
+    x0, z0 = np.int64(s[at.X]), np.int64(s[at.Z])
     side = 2 * _SEARCH_RADIUS + 1
     visited = np.zeros(side * side, np.uint32)  # a bit per height
     queue = np.empty(_SEARCH_CELLS, np.int64)
     costs = np.empty(_SEARCH_CELLS, np.int64)
-    queue[0] = cell_of(s[X], s[Y], s[Z])
+    queue[0] = cell_of(s[at.X], s[at.Y], s[at.Z])
     costs[0] = 0
     head, tail = 0, 1
-    visited[_SEARCH_RADIUS * side + _SEARCH_RADIUS] = np.uint32(1) << np.uint32(s[Y])
+    visited[_SEARCH_RADIUS * side + _SEARCH_RADIUS] = np.uint32(1) << np.uint32(s[at.Y])
     while head < tail:
         feet = queue[head]
         for direction in range(4):
@@ -606,15 +417,15 @@ def _go_by_search(s, b, target):
 @kernel
 def _give_up(s, target, kind):
     """No way: remember that, so that the target is left out for a while."""
-    slot = MARKS + 2 * s[MARK_NEXT]
+    slot = at.MARKS + 2 * s[at.MARK_NEXT]
     s[slot] = target
-    s[slot + 1] = s[TICK] + GIVE_UP_TICKS
-    s[MARK_UNTIL] = s[slot + 1]
-    s[MARK_NEXT] = (s[MARK_NEXT] + 1) % N_MARKS
-    s[TICK] += BLOCKED_TICKS
-    s[BLOCKED] += 1
-    s[LAST_OUTCOME] = OUTCOME_BLOCKED
-    add_event(s, EVENT_BLOCKED, kind, 0)
+    s[slot + 1] = s[at.TICK] + facts.GIVE_UP_TICKS
+    s[at.MARK_UNTIL] = s[slot + 1]
+    s[at.MARK_NEXT] = (s[at.MARK_NEXT] + 1) % at.N_MARKS
+    s[at.TICK] += facts.BLOCKED_TICKS
+    s[at.BLOCKED] += 1
+    s[at.LAST_OUTCOME] = at.OUTCOME_BLOCKED
+    add_event(s, at.EVENT_BLOCKED, kind, 0)
 
 
 @kernel
@@ -625,7 +436,7 @@ def go_to(s, b, target, kind):
         target: cell of the block.
         kind: TARGET_..., 4 for a table, 5 for a furnace: for the event.
     """
-    if _at_work(b, cell_of(s[X], s[Y], s[Z]), target):
+    if _at_work(b, cell_of(s[at.X], s[at.Y], s[at.Z]), target):
         return True
     if _go_greedily(s, b, target) or _go_by_search(s, b, target):
         return True
@@ -636,9 +447,9 @@ def go_to(s, b, target, kind):
 @kernel
 def _clear_leaves(s, b, target):
     """Break the leaves between the eyes and a block in reach."""
-    feet = cell_of(s[X], s[Y], s[Z])
+    feet = cell_of(s[at.X], s[at.Y], s[at.Z])
     how = sight(b, feet, target)
-    ex, ey, ez = s[X] + 0.5, s[Y] + EYE_HEIGHT, s[Z] + 0.5
+    ex, ey, ez = s[at.X] + 0.5, s[at.Y] + facts.EYE_HEIGHT, s[at.Z] + 0.5
     tx, ty, tz = cell_x(target) + 0.5, cell_y(target) + 0.5, cell_z(target) + 0.5
     if how == 2:
         tx += 0.51 if ex > tx else -0.51
@@ -658,7 +469,7 @@ def _clear_leaves(s, b, target):
         )
         if cell == target:
             return
-        if cell != last and b[cell] == LEAVES:
+        if cell != last and b[cell] == facts.LEAVES:
             dig(s, b, cell)
         last = cell
 
@@ -666,7 +477,7 @@ def _clear_leaves(s, b, target):
 @kernel
 def _work_on(s, b, kind):
     """Go to the visible target of a kind and dig it."""
-    target = np.int64(s[TARGET_CELL + kind])
+    target = np.int64(s[at.TARGET_CELL + kind])
     if go_to(s, b, target, kind):
         _clear_leaves(s, b, target)
         _dig_and_tell(s, b, target)
@@ -678,9 +489,9 @@ def _work_on(s, b, kind):
 @kernel
 def _explore(s, b, direction):
     """Walk about eight blocks in a direction, around obstacles one block wide."""
-    feet = cell_of(s[X], s[Y], s[Z])
+    feet = cell_of(s[at.X], s[at.Y], s[at.Z])
     steps, cost = 0, 0
-    while steps < EXPLORE_STEPS:
+    while steps < facts.EXPLORE_STEPS:
         way = direction
         after = walk_step(b, feet, way)
         if after == 0:
@@ -698,40 +509,40 @@ def _explore(s, b, direction):
         steps += 1
     _stand(s, feet)
     spend(s, cost)
-    s[HEADING] = direction
-    add_event(s, EVENT_WALKED, direction, steps)
+    s[at.HEADING] = direction
+    add_event(s, at.EVENT_WALKED, direction, steps)
 
 
 @kernel
 def _climb(s, b):
     """Go straight up: dig what is overhead and pile up blocks under the feet."""
     levels = 0
-    while levels < CLIMB_LEVELS:
-        feet = cell_of(s[X], s[Y], s[Z])
-        if np.int64(b[GROUND_OFFSET + s[X] * WIDTH + s[Z]]) + 1 - s[Y] <= 0:
+    while levels < facts.CLIMB_LEVELS:
+        feet = cell_of(s[at.X], s[at.Y], s[at.Z])
+        if np.int64(b[at.GROUND_OFFSET + s[at.X] * at.WIDTH + s[at.Z]]) + 1 - s[at.Y] <= 0:
             break
-        if s[Y] >= HEIGHT - 3:
+        if s[at.Y] >= at.HEIGHT - 3:
             break
         for _ in range(_MAX_COLLAPSE):
-            if b[feet + 2] <= WATER or b[feet + 2] >= BEDROCK:
+            if b[feet + 2] <= facts.WATER or b[feet + 2] >= facts.BEDROCK:
                 break
             dig(s, b, feet + 2)
-        if b[feet + 2] > WATER:
+        if b[feet + 2] > facts.WATER:
             break
         filler = -1
         for k in range(_FILLERS.shape[0]):
-            if s[INVENTORY + _FILLERS[k]] > 0:
+            if s[at.INVENTORY + _FILLERS[k]] > 0:
                 filler = k
                 break
         if filler < 0:
             break
-        s[INVENTORY + _FILLERS[filler]] -= 1
+        s[at.INVENTORY + _FILLERS[filler]] -= 1
         b[feet] = _FILLER_BLOCKS[filler]
-        s[PLACED + _FILLER_BLOCKS[filler]] += 1
-        s[Y] += 1
-        s[TICK] += PILLAR_TICKS
+        s[at.PLACED + _FILLER_BLOCKS[filler]] += 1
+        s[at.Y] += 1
+        s[at.TICK] += facts.PILLAR_TICKS
         levels += 1
-    add_event(s, EVENT_CLIMBED, 0, levels)
+    add_event(s, at.EVENT_CLIMBED, 0, levels)
 
 
 # --- the Miner ----------------------------------------------------------------------------------
@@ -741,20 +552,20 @@ def _climb(s, b):
 def _tunnel(s, b, direction):
     """Dig a passage two high and up to three long, and walk into it."""
     moved = 0
-    got = s[INVENTORY + I_COBBLESTONE]
-    for _ in range(TUNNEL_LENGTH):
-        feet = cell_of(s[X], s[Y], s[Z])
+    got = s[at.INVENTORY + facts.I_COBBLESTONE]
+    for _ in range(facts.TUNNEL_LENGTH):
+        feet = cell_of(s[at.X], s[at.Y], s[at.Z])
         ahead = feet + DIRECTION[direction]
-        if b[ahead] >= TABLE or b[ahead + 1] >= TABLE:
+        if b[ahead] >= facts.TABLE or b[ahead + 1] >= facts.TABLE:
             break
-        if b[ahead] == WATER or b[ahead + 1] == WATER:
+        if b[ahead] == facts.WATER or b[ahead + 1] == facts.WATER:
             break
         for _ in range(_MAX_COLLAPSE):
-            if b[ahead + 1] <= WATER:
+            if b[ahead + 1] <= facts.WATER:
                 break
             dig(s, b, ahead + 1)
         for _ in range(_MAX_COLLAPSE):
-            if b[ahead] <= WATER:
+            if b[ahead] <= facts.WATER:
                 break
             dig(s, b, ahead)
         after = walk_step(b, feet, direction)
@@ -765,11 +576,11 @@ def _tunnel(s, b, direction):
         moved += 1
         if after != ahead:
             break
-    s[HEADING] = direction
-    add_event(s, EVENT_TUNNELLED, direction, moved)
-    got = s[INVENTORY + I_COBBLESTONE] - got
+    s[at.HEADING] = direction
+    add_event(s, at.EVENT_TUNNELLED, direction, moved)
+    got = s[at.INVENTORY + facts.I_COBBLESTONE] - got
     if got > 0:
-        add_event(s, EVENT_GOT, I_COBBLESTONE, got)
+        add_event(s, at.EVENT_GOT, facts.I_COBBLESTONE, got)
 
 
 # --- the Smith ----------------------------------------------------------------------------------
@@ -778,26 +589,26 @@ def _tunnel(s, b, direction):
 @kernel
 def _craft(s, item):
     """Use the ingredients of a recipe once."""
-    for ingredient in range(N_ITEMS):
-        s[INVENTORY + ingredient] -= NEED[item, ingredient]
-    gain(s, item, MAKES[item])
-    s[TICK] += CRAFT_TICKS
-    add_event(s, EVENT_CRAFTED, item, MAKES[item])
+    for ingredient in range(facts.N_ITEMS):
+        s[at.INVENTORY + ingredient] -= facts.NEED[item, ingredient]
+    gain(s, item, facts.MAKES[item])
+    s[at.TICK] += facts.CRAFT_TICKS
+    add_event(s, at.EVENT_CRAFTED, item, facts.MAKES[item])
 
 
 @kernel
 def _craft_torch(s):
     """Coal first; charcoal where there is none."""
-    if s[INVENTORY + I_COAL] == 0:
+    if s[at.INVENTORY + facts.I_COAL] == 0:
         # The recipe takes either: trade one for the other and craft.
-        s[INVENTORY + I_CHARCOAL] -= 1
-        s[INVENTORY + I_COAL] += 1
-    _craft(s, I_TORCH)
+        s[at.INVENTORY + facts.I_CHARCOAL] -= 1
+        s[at.INVENTORY + facts.I_COAL] += 1
+    _craft(s, facts.I_TORCH)
 
 
 @kernel
 def _craft_at_table(s, b, item):
-    if go_to(s, b, np.int64(s[TABLE_CELL]), 4):
+    if go_to(s, b, np.int64(s[at.TABLE_CELL]), 4):
         _craft(s, item)
 
 
@@ -808,77 +619,79 @@ def _place(s, b, item, block):
     Returns:
         The cell.
     """
-    feet = cell_of(s[X], s[Y], s[Z])
+    feet = cell_of(s[at.X], s[at.Y], s[at.Z])
     spot = 0
     for k in range(4):
         cell = feet + DIRECTION[k]
-        if b[cell] <= WATER and (spot == 0 or (b[spot - 1] <= WATER and b[cell - 1] > WATER)):
+        if b[cell] <= facts.WATER and (
+            spot == 0 or (b[spot - 1] <= facts.WATER and b[cell - 1] > facts.WATER)
+        ):
             spot = cell
     if spot == 0:
         for k in range(4):
             cell = feet + DIRECTION[k]
-            if b[cell] < TABLE and spot == 0:
+            if b[cell] < facts.TABLE and spot == 0:
                 spot = cell
         for _ in range(_MAX_COLLAPSE):
-            if b[spot] <= WATER:
+            if b[spot] <= facts.WATER:
                 break
             dig(s, b, spot)
-    s[INVENTORY + item] -= 1
+    s[at.INVENTORY + item] -= 1
     b[spot] = block
-    s[PLACED + block] += 1
-    s[TICK] += PLACE_TICKS
-    add_event(s, EVENT_PLACED, item, 1)
+    s[at.PLACED + block] += 1
+    s[at.TICK] += facts.PLACE_TICKS
+    add_event(s, at.EVENT_PLACED, item, 1)
     return spot
 
 
 @kernel
 def _smelt(s, b, item):
     """Load the furnace with what is to be smelted and with fuel enough for all of it."""
-    if not go_to(s, b, np.int64(s[FURNACE_CELL]), 5):
+    if not go_to(s, b, np.int64(s[at.FURNACE_CELL]), 5):
         return
     sync_furnace(s)
     amount = smelt_amount(s, item)
-    if s[FURNACE_OUTPUT_COUNT] > 0 and s[FURNACE_OUTPUT] != SMELTS_TO[item]:
+    if s[at.FURNACE_OUTPUT_COUNT] > 0 and s[at.FURNACE_OUTPUT] != facts.SMELTS_TO[item]:
         amount = 0
     needed = fuel_needed(s, amount)
-    fuel = choose_fuel(s, needed, item, amount) if needed > 0 else NO_ITEM
+    fuel = choose_fuel(s, needed, item, amount) if needed > 0 else facts.NO_ITEM
     if amount > 0:
-        s[INVENTORY + item] -= amount
-        s[FURNACE_INPUT] = item
-        s[FURNACE_INPUT_COUNT] += amount
-    if fuel != NO_ITEM:
-        burn = np.int64(BURN[fuel])
-        count = min(np.int64(s[INVENTORY + fuel]), (needed + burn - 1) // burn)
-        s[INVENTORY + fuel] -= count
-        s[FURNACE_FUEL] = fuel
-        s[FURNACE_FUEL_COUNT] += count
-    s[TICK] += PLACE_TICKS
-    add_event(s, EVENT_SMELTING, item, amount)
+        s[at.INVENTORY + item] -= amount
+        s[at.FURNACE_INPUT] = item
+        s[at.FURNACE_INPUT_COUNT] += amount
+    if fuel != facts.NO_ITEM:
+        burn = np.int64(facts.BURN[fuel])
+        count = min(np.int64(s[at.INVENTORY + fuel]), (needed + burn - 1) // burn)
+        s[at.INVENTORY + fuel] -= count
+        s[at.FURNACE_FUEL] = fuel
+        s[at.FURNACE_FUEL_COUNT] += count
+    s[at.TICK] += facts.PLACE_TICKS
+    add_event(s, at.EVENT_SMELTING, item, amount)
 
 
 @kernel
 def _take_smelted(s, b):
-    if not go_to(s, b, np.int64(s[FURNACE_CELL]), 5):
+    if not go_to(s, b, np.int64(s[at.FURNACE_CELL]), 5):
         return
-    s[TICK] += PLACE_TICKS
+    s[at.TICK] += facts.PLACE_TICKS
     sync_furnace(s)
-    item, count = np.int64(s[FURNACE_OUTPUT]), s[FURNACE_OUTPUT_COUNT]
-    s[FURNACE_OUTPUT] = NO_ITEM
-    s[FURNACE_OUTPUT_COUNT] = 0
+    item, count = np.int64(s[at.FURNACE_OUTPUT]), s[at.FURNACE_OUTPUT_COUNT]
+    s[at.FURNACE_OUTPUT] = facts.NO_ITEM
+    s[at.FURNACE_OUTPUT_COUNT] = 0
     gain(s, item, count)
-    add_event(s, EVENT_TOOK, item, count)
+    add_event(s, at.EVENT_TOOK, item, count)
 
 
 @kernel
 def _tend_furnace(s, b):
     """Stand by the furnace until everything in it is smelted, at most `TEND_TICKS`."""
-    if not go_to(s, b, np.int64(s[FURNACE_CELL]), 5):
+    if not go_to(s, b, np.int64(s[at.FURNACE_CELL]), 5):
         return
     sync_furnace(s)
-    left = s[FURNACE_INPUT_COUNT] * SMELT_TICKS - s[FURNACE_PROGRESS]
-    span = max(1, min(left, TEND_TICKS))
-    s[TICK] += span
-    add_event(s, EVENT_WAITED, 0, span)
+    left = s[at.FURNACE_INPUT_COUNT] * facts.SMELT_TICKS - s[at.FURNACE_PROGRESS]
+    span = max(1, min(left, facts.TEND_TICKS))
+    s[at.TICK] += span
+    add_event(s, at.EVENT_WAITED, 0, span)
 
 
 # --- turns --------------------------------------------------------------------------------------
@@ -886,74 +699,74 @@ def _tend_furnace(s, b):
 
 @kernel
 def _logger(s, b, action):
-    if action == CHOP_LOG:
-        _work_on(s, b, TARGET_LOG)
-    elif action == CLIMB:
+    if action == facts.CHOP_LOG:
+        _work_on(s, b, at.TARGET_LOG)
+    elif action == facts.CLIMB:
         _climb(s, b)
     else:
-        _explore(s, b, action - EXPLORE)
+        _explore(s, b, action - facts.EXPLORE)
 
 
 @kernel
 def _miner(s, b, action):
-    if action == MINE_STONE:
-        _work_on(s, b, TARGET_STONE)
-    elif action == MINE_COAL:
-        _work_on(s, b, TARGET_COAL)
-    elif action == MINE_IRON:
-        _work_on(s, b, TARGET_IRON)
-    elif action == DIG_DOWN:
-        _dig_and_tell(s, b, cell_of(s[X], s[Y], s[Z]) - 1)
+    if action == facts.MINE_STONE:
+        _work_on(s, b, at.TARGET_STONE)
+    elif action == facts.MINE_COAL:
+        _work_on(s, b, at.TARGET_COAL)
+    elif action == facts.MINE_IRON:
+        _work_on(s, b, at.TARGET_IRON)
+    elif action == facts.DIG_DOWN:
+        _dig_and_tell(s, b, cell_of(s[at.X], s[at.Y], s[at.Z]) - 1)
     else:
-        _tunnel(s, b, action - TUNNEL)
+        _tunnel(s, b, action - facts.TUNNEL)
 
 
 @kernel
 def _smith(s, b, action):
     """One of the Smith's decisions."""
-    if action == CRAFT_PLANKS:
-        _craft(s, I_PLANKS)
-    elif action == CRAFT_STICKS:
-        _craft(s, I_STICK)
-    elif action == CRAFT_TABLE:
-        _craft(s, I_TABLE)
-    elif action == CRAFT_TORCH:
+    if action == facts.CRAFT_PLANKS:
+        _craft(s, facts.I_PLANKS)
+    elif action == facts.CRAFT_STICKS:
+        _craft(s, facts.I_STICK)
+    elif action == facts.CRAFT_TABLE:
+        _craft(s, facts.I_TABLE)
+    elif action == facts.CRAFT_TORCH:
         _craft_torch(s)
-    elif action == CRAFT_STONE_BRICKS:
-        _craft(s, I_STONE_BRICKS)
-    elif action == CRAFT_WOODEN_PICKAXE:
-        _craft_at_table(s, b, I_WOODEN_PICKAXE)
-    elif action == CRAFT_STONE_PICKAXE:
-        _craft_at_table(s, b, I_STONE_PICKAXE)
-    elif action == CRAFT_IRON_PICKAXE:
-        _craft_at_table(s, b, I_IRON_PICKAXE)
-    elif action == CRAFT_FURNACE:
-        _craft_at_table(s, b, I_FURNACE)
-    elif action == SMELT_IRON:
-        _smelt(s, b, I_IRON_ORE)
-    elif action == SMELT_STONE:
-        _smelt(s, b, I_COBBLESTONE)
-    elif action == SMELT_CHARCOAL:
-        _smelt(s, b, I_LOG)
-    elif action == TAKE_SMELTED:
+    elif action == facts.CRAFT_STONE_BRICKS:
+        _craft(s, facts.I_STONE_BRICKS)
+    elif action == facts.CRAFT_WOODEN_PICKAXE:
+        _craft_at_table(s, b, facts.I_WOODEN_PICKAXE)
+    elif action == facts.CRAFT_STONE_PICKAXE:
+        _craft_at_table(s, b, facts.I_STONE_PICKAXE)
+    elif action == facts.CRAFT_IRON_PICKAXE:
+        _craft_at_table(s, b, facts.I_IRON_PICKAXE)
+    elif action == facts.CRAFT_FURNACE:
+        _craft_at_table(s, b, facts.I_FURNACE)
+    elif action == facts.SMELT_IRON:
+        _smelt(s, b, facts.I_IRON_ORE)
+    elif action == facts.SMELT_STONE:
+        _smelt(s, b, facts.I_COBBLESTONE)
+    elif action == facts.SMELT_CHARCOAL:
+        _smelt(s, b, facts.I_LOG)
+    elif action == facts.TAKE_SMELTED:
         _take_smelted(s, b)
-    elif action == TEND_FURNACE:
+    elif action == facts.TEND_FURNACE:
         _tend_furnace(s, b)
-    elif action == PLACE_TABLE:
-        s[TABLE_CELL] = _place(s, b, I_TABLE, TABLE)
-    elif action == PLACE_FURNACE:
+    elif action == facts.PLACE_TABLE:
+        s[at.TABLE_CELL] = _place(s, b, facts.I_TABLE, facts.TABLE)
+    elif action == facts.PLACE_FURNACE:
         # A furnace left behind keeps what is in it, out of reach of memory.
-        cell = _place(s, b, I_FURNACE, FURNACE)
+        cell = _place(s, b, facts.I_FURNACE, facts.FURNACE)
         _clear_furnace(s)
-        s[FURNACE_CELL] = cell
-        s[FURNACE_TICK] = s[TICK]
-    elif action == PICK_UP_TABLE:
-        if go_to(s, b, np.int64(s[TABLE_CELL]), 4):
-            _clear_leaves(s, b, np.int64(s[TABLE_CELL]))
-            _dig_and_tell(s, b, np.int64(s[TABLE_CELL]))
-    elif action == PICK_UP_FURNACE and go_to(s, b, np.int64(s[FURNACE_CELL]), 5):
-        _clear_leaves(s, b, np.int64(s[FURNACE_CELL]))
-        _dig_and_tell(s, b, np.int64(s[FURNACE_CELL]))
+        s[at.FURNACE_CELL] = cell
+        s[at.FURNACE_TICK] = s[at.TICK]
+    elif action == facts.PICK_UP_TABLE:
+        if go_to(s, b, np.int64(s[at.TABLE_CELL]), 4):
+            _clear_leaves(s, b, np.int64(s[at.TABLE_CELL]))
+            _dig_and_tell(s, b, np.int64(s[at.TABLE_CELL]))
+    elif action == facts.PICK_UP_FURNACE and go_to(s, b, np.int64(s[at.FURNACE_CELL]), 5):
+        _clear_leaves(s, b, np.int64(s[at.FURNACE_CELL]))
+        _dig_and_tell(s, b, np.int64(s[at.FURNACE_CELL]))
 
 
 @kernel
@@ -969,27 +782,27 @@ def _finish(s, b, tick, seen, feet, dug, marked):
     """
     _settle(s, b)
     sync_furnace(s)
-    passed = s[TICK] - tick
-    s[LAST_TICKS] = passed
+    passed = s[at.TICK] - tick
+    s[at.LAST_TICKS] = passed
     reward = 0
-    fresh = s[SEEN] & ~seen
+    fresh = s[at.SEEN] & ~seen
     if fresh != 0:
-        for item in range(N_ITEMS):
+        for item in range(facts.N_ITEMS):
             if fresh >> item & 1:
-                worth = MILESTONE_VALUE[s[GOAL], item]
+                worth = MILESTONE_VALUE[s[at.GOAL], item]
                 if worth > 0:
                     reward += worth
-                    add_event(s, EVENT_MILESTONE, item, worth)
-    s[SCORE] += reward
-    if s[SEEN] >> GOAL_ITEM[s[GOAL]] & 1:
-        s[DONE] = DONE_GOAL
-    elif s[WOUND] >= MAX_HEALTH * REGENERATION_TICKS:
-        s[DONE] = DONE_DEATH
-    elif s[TICK] >= s[BUDGET]:
-        s[DONE] = DONE_TIME
-    s[WOUND] = max(0, s[WOUND] - passed)
-    s[TURN] += 1
-    if dug or marked > tick or cell_of(s[X], s[Y], s[Z]) != feet:
+                    add_event(s, at.EVENT_MILESTONE, item, worth)
+    s[at.SCORE] += reward
+    if s[at.SEEN] >> GOAL_ITEM[s[at.GOAL]] & 1:
+        s[at.DONE] = at.DONE_GOAL
+    elif s[at.WOUND] >= facts.MAX_HEALTH * facts.REGENERATION_TICKS:
+        s[at.DONE] = at.DONE_DEATH
+    elif s[at.TICK] >= s[at.BUDGET]:
+        s[at.DONE] = at.DONE_TIME
+    s[at.WOUND] = max(0, s[at.WOUND] - passed)
+    s[at.TURN] += 1
+    if dug or marked > tick or cell_of(s[at.X], s[at.Y], s[at.Z]) != feet:
         perceive(s, b)
     else:
         set_masks(s)
@@ -999,15 +812,15 @@ def _finish(s, b, tick, seen, feet, dug, marked):
 @kernel
 def skip(s, b):
     """Nobody acts: time passes. Returns the reward, which is 0 (smelting pays when it is taken)."""
-    if s[DONE] != DONE_RUNNING:
+    if s[at.DONE] != at.DONE_RUNNING:
         return 0
-    tick, seen, feet = s[TICK], s[SEEN], cell_of(s[X], s[Y], s[Z])
-    s[LAST_ROLE] = -1
-    s[LAST_ACTION] = -1
-    s[LAST_OUTCOME] = OUTCOME_SKIPPED
-    s[TICK] += SKIP_TICKS
-    add_event(s, EVENT_SKIPPED, 0, SKIP_TICKS)
-    return _finish(s, b, tick, seen, feet, False, s[MARK_UNTIL])
+    tick, seen, feet = s[at.TICK], s[at.SEEN], cell_of(s[at.X], s[at.Y], s[at.Z])
+    s[at.LAST_ROLE] = -1
+    s[at.LAST_ACTION] = -1
+    s[at.LAST_OUTCOME] = at.OUTCOME_SKIPPED
+    s[at.TICK] += facts.SKIP_TICKS
+    add_event(s, at.EVENT_SKIPPED, 0, facts.SKIP_TICKS)
+    return _finish(s, b, tick, seen, feet, False, s[at.MARK_UNTIL])
 
 
 @kernel
@@ -1022,30 +835,31 @@ def act(s, b, role, action):
     Returns:
         The reward: the worth of the milestones reached. 0 once the episode has ended.
     """
-    if s[DONE] != DONE_RUNNING:
+    if s[at.DONE] != at.DONE_RUNNING:
         return 0
-    if action < 0 or action > 30 or not s[MASKS + role] >> action & 1:
+    if action < 0 or action > 30 or not s[at.MASKS + role] >> action & 1:
         return skip(s, b)
-    tick, seen, feet = s[TICK], s[SEEN], cell_of(s[X], s[Y], s[Z])
-    marked = s[MARK_UNTIL]
-    s[LAST_ROLE] = role
-    s[LAST_ACTION] = action
-    s[LAST_OUTCOME] = OUTCOME_DONE
+    tick, seen, feet = s[at.TICK], s[at.SEEN], cell_of(s[at.X], s[at.Y], s[at.Z])
+    marked = s[at.MARK_UNTIL]
+    s[at.LAST_ROLE] = role
+    s[at.LAST_ACTION] = action
+    s[at.LAST_OUTCOME] = at.OUTCOME_DONE
     dug = False
-    if action == WAIT:
-        s[TICK] += WAIT_TICKS
-        add_event(s, EVENT_WAITED, 0, WAIT_TICKS)
-    elif role == LOGGER:
+    if action == facts.WAIT:
+        s[at.TICK] += facts.WAIT_TICKS
+        add_event(s, at.EVENT_WAITED, 0, facts.WAIT_TICKS)
+    elif role == facts.LOGGER:
         _logger(s, b, action)
         dug = True
-    elif role == MINER:
+    elif role == facts.MINER:
         _miner(s, b, action)
         dug = True
     else:
         _smith(s, b, action)
         dug = (
-            action in (PLACE_TABLE, PLACE_FURNACE, PICK_UP_TABLE, PICK_UP_FURNACE)
-            or s[LAST_OUTCOME] == OUTCOME_BLOCKED
+            action
+            in (facts.PLACE_TABLE, facts.PLACE_FURNACE, facts.PICK_UP_TABLE, facts.PICK_UP_FURNACE)
+            or s[at.LAST_OUTCOME] == at.OUTCOME_BLOCKED
         )
     return _finish(s, b, tick, seen, feet, dug, marked)
 
@@ -1060,17 +874,17 @@ def begin(s, b, r64, goal, budget, key):
         budget: game ticks.
         key: uint64; fixes the world and the random draws of the episode.
     """
-    for k in range(N_INTS):
+    for k in range(at.N_INTS):
         s[k] = 0
     generate(s, b, r64, key)
-    s[VERSION] = LAYOUT_VERSION
-    s[GOAL] = goal
-    s[BUDGET] = budget
-    s[SEED_LOW] = np.int32(key & _LOW_WORD)
-    s[SEED_HIGH] = np.int32(key >> np.uint64(32))
+    s[at.VERSION] = at.LAYOUT_VERSION
+    s[at.GOAL] = goal
+    s[at.BUDGET] = budget
+    s[at.SEED_LOW] = np.int32(key & _LOW_WORD)
+    s[at.SEED_HIGH] = np.int32(key >> np.uint64(32))
     set_key(s, key)
-    s[HEADING] = -1
-    s[LAST_ROLE] = -1
-    s[LAST_ACTION] = -1
+    s[at.HEADING] = -1
+    s[at.LAST_ROLE] = -1
+    s[at.LAST_ACTION] = -1
     _clear_furnace(s)
     perceive(s, b)

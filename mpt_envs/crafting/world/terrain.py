@@ -16,46 +16,9 @@ from typing import Final
 import numpy as np
 
 from mpt_envs.crafting.kernel import kernel
-from mpt_envs.crafting.world.facts import (
-    AIR,
-    BARRIER,
-    BEDROCK,
-    COAL_ORE,
-    DIRT,
-    GRASS,
-    GRAVEL,
-    IRON_ORE,
-    LEAVES,
-    LOG,
-    SAND,
-    STONE,
-    WATER,
-)
-from mpt_envs.crafting.world.layout import (
-    BLOCKS_OFFSET,
-    COAL,
-    GROUND_OFFSET,
-    HEIGHT,
-    IRON,
-    MAX_COAL,
-    MAX_IRON,
-    MAX_OUTCROPS,
-    MAX_TREES,
-    N_COAL,
-    N_IRON,
-    N_OUTCROPS,
-    N_TREES,
-    OUTCROPS,
-    STEP_EAST,
-    STEP_SOUTH,
-    TREES,
-    WIDTH,
-    X,
-    Y,
-    Z,
-    cell_of,
-    spot_of,
-)
+from mpt_envs.crafting.world import facts
+from mpt_envs.crafting.world import layout as at
+from mpt_envs.crafting.world.layout import cell_of, spot_of
 from wrappers.rng import mix64
 
 WATER_LEVEL: Final = 12  # topmost layer of lakes
@@ -76,21 +39,21 @@ _KINDS: Final = 5  # of column: grass over 2 soil, grass over 1, bare rock, sand
 
 def _column_templates() -> np.ndarray:
     """Ready columns, uint64 (kinds, ground heights, 3): copying one is three stores."""
-    columns = np.zeros((_KINDS, HEIGHT, HEIGHT), dtype=np.uint8)
-    for ground in range(HEIGHT):
+    columns = np.zeros((_KINDS, at.HEIGHT, at.HEIGHT), dtype=np.uint8)
+    for ground in range(at.HEIGHT):
         for kind in range(_KINDS):
             column = columns[kind, ground]
-            column[: ground + 1] = STONE
+            column[: ground + 1] = facts.STONE
             if kind in (0, 1):
-                column[max(1, ground - 2 + kind) : ground] = DIRT
-                column[ground] = GRASS
+                column[max(1, ground - 2 + kind) : ground] = facts.DIRT
+                column[ground] = facts.GRASS
             elif kind == 3:
-                column[max(1, ground - 2) : ground + 1] = SAND
+                column[max(1, ground - 2) : ground + 1] = facts.SAND
             if ground < WATER_LEVEL:
-                column[ground + 1 : WATER_LEVEL + 1] = WATER
-            column[0] = BEDROCK
-            column[HEIGHT - 1] = BARRIER
-    columns[_KINDS - 1] = BARRIER
+                column[ground + 1 : WATER_LEVEL + 1] = facts.WATER
+            column[0] = facts.BEDROCK
+            column[at.HEIGHT - 1] = facts.BARRIER
+    columns[_KINDS - 1] = facts.BARRIER
     return columns.view(np.uint64)
 
 
@@ -116,10 +79,20 @@ _HEADING_Z: Final = np.round(64 * np.sin(2 * np.pi * np.arange(16) / 16)).astype
 
 # Steps of a vein's random walk by three random bits (two of the six directions come twice).
 _VEIN_STEP: Final = np.array(
-    [STEP_EAST, -STEP_EAST, STEP_SOUTH, -STEP_SOUTH, 1, -1, STEP_EAST, -STEP_SOUTH], dtype=np.int64
+    [
+        at.STEP_EAST,
+        -at.STEP_EAST,
+        at.STEP_SOUTH,
+        -at.STEP_SOUTH,
+        1,
+        -1,
+        at.STEP_EAST,
+        -at.STEP_SOUTH,
+    ],
+    dtype=np.int64,
 )
 _NEIGHBOURS: Final = np.array(
-    [1, -1, STEP_SOUTH, -STEP_SOUTH, STEP_EAST, -STEP_EAST], dtype=np.int64
+    [1, -1, at.STEP_SOUTH, -at.STEP_SOUTH, at.STEP_EAST, -at.STEP_EAST], dtype=np.int64
 )
 
 
@@ -152,10 +125,10 @@ def _heights(key, r64, b):
     fine[3, 3] = max(fine[3, 3], np.float32(0.0))
     coarse_row = np.empty(5, np.float32)
     fine_row = np.empty(8, np.float32)
-    base = BLOCKS_OFFSET // 8
-    words = HEIGHT // 8
-    for x in range(WIDTH):
-        edge_x = x == 0 or x == WIDTH - 1
+    base = at.BLOCKS_OFFSET // 8
+    words = at.HEIGHT // 8
+    for x in range(at.WIDTH):
+        edge_x = x == 0 or x == at.WIDTH - 1
         i = x // _COARSE
         w = _SMOOTH_COARSE[x % _COARSE]
         for k in range(5):
@@ -164,14 +137,14 @@ def _heights(key, r64, b):
         w = _SMOOTH_FINE[x % _FINE]
         for k in range(8):
             fine_row[k] = fine[i, k] + w * (fine[i + 1, k] - fine[i, k])
-        for z in range(WIDTH):
+        for z in range(at.WIDTH):
             k = z // _COARSE
             n1 = coarse_row[k] + _SMOOTH_COARSE[z % _COARSE] * (coarse_row[k + 1] - coarse_row[k])
             k = z // _FINE
             n2 = fine_row[k] + _SMOOTH_FINE[z % _FINE] * (fine_row[k + 1] - fine_row[k])
             ground = int(np.float32(14.0) + np.float32(3.0) * n1 + np.float32(1.8) * n2)
             ground = min(max(ground, LOWEST_GROUND), HIGHEST_GROUND)
-            if edge_x or z == 0 or z == WIDTH - 1:
+            if edge_x or z == 0 or z == at.WIDTH - 1:
                 kind = _BARRIER_KIND
             elif ground <= WATER_LEVEL:
                 kind = 3
@@ -181,24 +154,24 @@ def _heights(key, r64, b):
                 kind = 0
             else:
                 kind = 1
-            column = x * WIDTH + z
-            b[GROUND_OFFSET + column] = ground
-            at = base + column * words
-            r64[at] = _TEMPLATES[kind, ground, 0]
-            r64[at + 1] = _TEMPLATES[kind, ground, 1]
-            r64[at + 2] = _TEMPLATES[kind, ground, 2]
+            column = x * at.WIDTH + z
+            b[at.GROUND_OFFSET + column] = ground
+            place = base + column * words
+            r64[place] = _TEMPLATES[kind, ground, 0]
+            r64[place + 1] = _TEMPLATES[kind, ground, 1]
+            r64[place + 2] = _TEMPLATES[kind, ground, 2]
 
 
 @kernel
 def _wet(b, cell):
     """Whether water lies beside or over a cell (carving it would need water that flows)."""
     return (
-        b[cell + 1] == WATER
-        or b[cell] == WATER
-        or b[cell + STEP_EAST] == WATER
-        or b[cell - STEP_EAST] == WATER
-        or b[cell + STEP_SOUTH] == WATER
-        or b[cell - STEP_SOUTH] == WATER
+        b[cell + 1] == facts.WATER
+        or b[cell] == facts.WATER
+        or b[cell + at.STEP_EAST] == facts.WATER
+        or b[cell - at.STEP_EAST] == facts.WATER
+        or b[cell + at.STEP_SOUTH] == facts.WATER
+        or b[cell - at.STEP_SOUTH] == facts.WATER
     )
 
 
@@ -208,12 +181,12 @@ def _caves(key, b):
     for cave in range(CAVES):
         word = _draw(key, 100 + cave)
         # 64ths of a block.
-        px = 64 * (5 + np.int64(word & np.uint64(0xFF)) * (WIDTH - 10) // 256)
-        pz = 64 * (5 + np.int64((word >> np.uint64(8)) & np.uint64(0xFF)) * (WIDTH - 10) // 256)
+        px = 64 * (5 + np.int64(word & np.uint64(0xFF)) * (at.WIDTH - 10) // 256)
+        pz = 64 * (5 + np.int64((word >> np.uint64(8)) & np.uint64(0xFF)) * (at.WIDTH - 10) // 256)
         heading = np.int64((word >> np.uint64(16)) & np.uint64(15))
         length = 26 + np.int64((word >> np.uint64(20)) & np.uint64(15))
         if cave < 2:
-            py = 64 * np.int64(b[GROUND_OFFSET + (px >> 6) * WIDTH + (pz >> 6)])
+            py = 64 * np.int64(b[at.GROUND_OFFSET + (px >> 6) * at.WIDTH + (pz >> 6)])
             slope = -36
         else:
             py = 64 * (3 + np.int64((word >> np.uint64(24)) & np.uint64(0xFF)) * 7 // 256)
@@ -240,7 +213,7 @@ def _caves(key, b):
             py += slope + 24 * (drift - 1) - 12
             x = px >> 6
             z = pz >> 6
-            if x < 3 or z < 3 or x > WIDTH - 4 or z > WIDTH - 4:
+            if x < 3 or z < 3 or x > at.WIDTH - 4 or z > at.WIDTH - 4:
                 break
             py = min(max(py, 64 * 3), 64 * 15)
             y = py >> 6
@@ -253,21 +226,21 @@ def _caves(key, b):
                     cell = cell_of(x, y, z) + _NEIGHBOURS[k + 1]
                     low, high = -1, 0
                 for dy in range(high, low - 1, -1):
-                    at = cell + dy
+                    place = cell + dy
                     # Lakes lie higher than the lowest ground.
                     if (
-                        b[at] < BEDROCK
-                        and b[at] > WATER
-                        and (y + dy < LOWEST_GROUND or not _wet(b, at))
+                        b[place] < facts.BEDROCK
+                        and b[place] > facts.WATER
+                        and (y + dy < LOWEST_GROUND or not _wet(b, place))
                     ):
-                        b[at] = AIR
+                        b[place] = facts.AIR
 
 
 @kernel
 def _expose(s, b, cell, count_at, list_at, capacity):
     """Add an ore block to the list of exposed ones if air or water touches it."""
     for k in range(6):
-        if b[cell + _NEIGHBOURS[k]] <= WATER:
+        if b[cell + _NEIGHBOURS[k]] <= facts.WATER:
             count = s[count_at]
             if count < capacity:
                 s[list_at + count] = spot_of(cell)
@@ -281,21 +254,21 @@ def _vein(s, b, word, bits, top, length, block, count_at, list_at, capacity):
 
     Blocks are listed as exposed at once: caves are carved before and ores touch no air after.
     """
-    x = 2 + np.int64(word & np.uint64(0xFF)) * (WIDTH - 4) // 256
-    z = 2 + np.int64((word >> np.uint64(8)) & np.uint64(0xFF)) * (WIDTH - 4) // 256
+    x = 2 + np.int64(word & np.uint64(0xFF)) * (at.WIDTH - 4) // 256
+    z = 2 + np.int64((word >> np.uint64(8)) & np.uint64(0xFF)) * (at.WIDTH - 4) // 256
     y = 1 + np.int64((word >> np.uint64(16)) & np.uint64(0xFF)) * top // 256
     cell = cell_of(x, y, z)
     placed = 0
     for _ in range(2 * length):
         here = b[cell]
-        if here == STONE:
+        if here == facts.STONE:
             b[cell] = block
             placed += 1
             if capacity > 0:
                 _expose(s, b, cell, count_at, list_at, capacity)
             if placed == length:
                 break
-        elif here >= BEDROCK:
+        elif here >= facts.BEDROCK:
             break
         cell += _VEIN_STEP[np.int64(bits & np.uint64(7))]
         bits >>= np.uint64(3)
@@ -305,56 +278,60 @@ def _vein(s, b, word, bits, top, length, block, count_at, list_at, capacity):
 @kernel
 def _tree(s, b, x, z, bits):
     """Grow a tree on the grass of a column, if there is room for it; return whether."""
-    ground = np.int64(b[GROUND_OFFSET + x * WIDTH + z])
+    ground = np.int64(b[at.GROUND_OFFSET + x * at.WIDTH + z])
     base = cell_of(x, ground + 1, z)
-    if b[base - 1] != GRASS:
+    if b[base - 1] != facts.GRASS:
         return False
-    trunk = min(4 + np.int64(bits % np.uint64(3)), HEIGHT - 3 - ground)
+    trunk = min(4 + np.int64(bits % np.uint64(3)), at.HEIGHT - 3 - ground)
     if trunk < 4:
         return False
     for dy in range(trunk + 1):
-        if b[base + dy] != AIR:
+        if b[base + dy] != facts.AIR:
             return False
     # No two trunks touch, so that one can stand beside each.
     for dx in range(-1, 2):
         for dz in range(-1, 2):
-            beside = base + dx * STEP_EAST + dz * STEP_SOUTH
-            if b[beside] == LOG or b[beside + 1] == LOG:
+            beside = base + dx * at.STEP_EAST + dz * at.STEP_SOUTH
+            if b[beside] == facts.LOG or b[beside + 1] == facts.LOG:
                 return False
     for dy in range(trunk):
-        b[base + dy] = LOG
+        b[base + dy] = facts.LOG
     top = base + trunk
     for layer in range(2):
         wide = top - 2 + layer
         for dx in range(-2, 3):
-            if x + dx < 1 or x + dx > WIDTH - 2:
+            if x + dx < 1 or x + dx > at.WIDTH - 2:
                 continue
             for dz in range(-2, 3):
-                if z + dz < 1 or z + dz > WIDTH - 2 or abs(dx * dz) == 4:
+                if z + dz < 1 or z + dz > at.WIDTH - 2 or abs(dx * dz) == 4:
                     continue
-                cell = wide + dx * STEP_EAST + dz * STEP_SOUTH
-                if b[cell] == AIR:
-                    b[cell] = LEAVES
+                cell = wide + dx * at.STEP_EAST + dz * at.STEP_SOUTH
+                if b[cell] == facts.AIR:
+                    b[cell] = facts.LEAVES
     for k in range(1, 6):
         cell = top if k == 1 else top + _NEIGHBOURS[k]
-        if b[cell] == AIR:
-            b[cell] = LEAVES
-    count = s[N_TREES]
-    s[TREES + count] = spot_of(base)
-    s[N_TREES] = count + 1
+        if b[cell] == facts.AIR:
+            b[cell] = facts.LEAVES
+    count = s[at.N_TREES]
+    s[at.TREES + count] = spot_of(base)
+    s[at.N_TREES] = count + 1
     return True
 
 
 @kernel
 def _outcrops(s, b):
     """List bare stone that shows at the surface, thinly, so that it can be seen from afar."""
-    for x in range(2, WIDTH - 2, 2):
-        for z in range(2 + (x & 2) // 2, WIDTH - 2, 2):
-            ground = np.int64(b[GROUND_OFFSET + x * WIDTH + z])
+    for x in range(2, at.WIDTH - 2, 2):
+        for z in range(2 + (x & 2) // 2, at.WIDTH - 2, 2):
+            ground = np.int64(b[at.GROUND_OFFSET + x * at.WIDTH + z])
             cell = cell_of(x, ground, z)
-            if b[cell] == STONE and b[cell + 1] == AIR and s[N_OUTCROPS] < MAX_OUTCROPS:
-                s[OUTCROPS + s[N_OUTCROPS]] = spot_of(cell)
-                s[N_OUTCROPS] += 1
+            if (
+                b[cell] == facts.STONE
+                and b[cell + 1] == facts.AIR
+                and s[at.N_OUTCROPS] < at.MAX_OUTCROPS
+            ):
+                s[at.OUTCROPS + s[at.N_OUTCROPS]] = spot_of(cell)
+                s[at.N_OUTCROPS] += 1
 
 
 @kernel
@@ -363,21 +340,26 @@ def _spawn(s, b, key):
     for attempt in range(48):
         word = _draw(key, 700 + attempt)
         spread = 4 + attempt // 4
-        x = WIDTH // 2 + np.int64(word & np.uint64(0xFFFF)) * (2 * spread + 1) // 65536 - spread
+        x = at.WIDTH // 2 + np.int64(word & np.uint64(0xFFFF)) * (2 * spread + 1) // 65536 - spread
         word >>= np.uint64(16)
-        z = WIDTH // 2 + np.int64(word & np.uint64(0xFFFF)) * (2 * spread + 1) // 65536 - spread
-        ground = np.int64(b[GROUND_OFFSET + x * WIDTH + z])
+        z = at.WIDTH // 2 + np.int64(word & np.uint64(0xFFFF)) * (2 * spread + 1) // 65536 - spread
+        ground = np.int64(b[at.GROUND_OFFSET + x * at.WIDTH + z])
         cell = cell_of(x, ground + 1, z)
-        if b[cell - 1] <= LEAVES or b[cell] != AIR or b[cell + 1] != AIR or b[cell + 2] != AIR:
+        if (
+            b[cell - 1] <= facts.LEAVES
+            or b[cell] != facts.AIR
+            or b[cell + 1] != facts.AIR
+            or b[cell + 2] != facts.AIR
+        ):
             continue
-        for tree in range(s[N_TREES]):
-            spot = s[TREES + tree]
+        for tree in range(s[at.N_TREES]):
+            spot = s[at.TREES + tree]
             dx = (spot >> 16) - x
             dz = ((spot >> 8) & 255) - z
             if dx * dx + dz * dz <= 81:
-                s[X] = x
-                s[Y] = ground + 1
-                s[Z] = z
+                s[at.X] = x
+                s[at.Y] = ground + 1
+                s[at.Z] = z
                 return True
     return False
 
@@ -385,35 +367,37 @@ def _spawn(s, b, key):
 @kernel
 def _generate_once(s, b, r64, key):
     """One try at a world; return whether it is playable."""
-    s[N_TREES] = 0
-    s[N_COAL] = 0
-    s[N_IRON] = 0
-    s[N_OUTCROPS] = 0
+    s[at.N_TREES] = 0
+    s[at.N_COAL] = 0
+    s[at.N_IRON] = 0
+    s[at.N_OUTCROPS] = 0
     _heights(key, r64, b)
     _caves(key, b)
     for pocket in range(GRAVEL_POCKETS):
         word = _draw(key, 200 + 2 * pocket)
-        _vein(s, b, word, _draw(key, 201 + 2 * pocket), 13, 10, GRAVEL, 0, 0, 0)
+        _vein(s, b, word, _draw(key, 201 + 2 * pocket), 13, 10, facts.GRAVEL, 0, 0, 0)
     iron = 0
     for vein in range(IRON_VEINS):
         word = _draw(key, 1000 + 2 * vein)
         length = 3 + np.int64((word >> np.uint64(24)) & np.uint64(1))
         bits = _draw(key, 1001 + 2 * vein)
-        iron += _vein(s, b, word, bits, IRON_TOP, length, IRON_ORE, N_IRON, IRON, MAX_IRON)
+        iron += _vein(
+            s, b, word, bits, IRON_TOP, length, facts.IRON_ORE, at.N_IRON, at.IRON, at.MAX_IRON
+        )
     for vein in range(COAL_VEINS):
         word = _draw(key, 1400 + 2 * vein)
         length = 3 + np.int64((word >> np.uint64(24)) & np.uint64(3))
         bits = _draw(key, 1401 + 2 * vein)
-        _vein(s, b, word, bits, 14, length, COAL_ORE, N_COAL, COAL, MAX_COAL)
+        _vein(s, b, word, bits, 14, length, facts.COAL_ORE, at.N_COAL, at.COAL, at.MAX_COAL)
     for attempt in range(TREE_TRIES):
-        if s[N_TREES] == MAX_TREES:
+        if s[at.N_TREES] == at.MAX_TREES:
             break
         word = _draw(key, 500 + attempt)
-        x = 2 + np.int64(word & np.uint64(0xFFFF)) * (WIDTH - 4) // 65536
-        z = 2 + np.int64((word >> np.uint64(16)) & np.uint64(0xFFFF)) * (WIDTH - 4) // 65536
+        x = 2 + np.int64(word & np.uint64(0xFFFF)) * (at.WIDTH - 4) // 65536
+        z = 2 + np.int64((word >> np.uint64(16)) & np.uint64(0xFFFF)) * (at.WIDTH - 4) // 65536
         _tree(s, b, x, z, word >> np.uint64(32))
     _outcrops(s, b)
-    if s[N_TREES] < MIN_TREES or iron < MIN_IRON:
+    if s[at.N_TREES] < MIN_TREES or iron < MIN_IRON:
         return False
     return _spawn(s, b, key)
 
