@@ -112,11 +112,14 @@ class EnvTestBase:
         self.play(env, random.Random(play_seed), turns)
         return env
 
+    def whole(self, env: Any, seed: int, play_seed: int | None = None, **how: Any) -> list[Step]:
+        """The trace of the episode of a seed, played at random from its beginning."""
+        env.reset(seed=seed)
+        return self.play(env, random.Random(seed if play_seed is None else play_seed), **how)
+
     def episode_states(self, seed: int) -> Iterator[Any]:
         """An environment before each step of a random episode, and once after its end."""
-        env = self.make_env()
-        env.reset(seed=seed)
-        rng = random.Random(seed)
+        env, rng = self.started(seed), random.Random(seed)
         for _ in range(self.max_steps):
             yield env
             if is_over(env):
@@ -137,8 +140,7 @@ class EnvTestBase:
         lengths: dict[int, int] = self.__dict__.setdefault("_lengths", {})
         if seed not in lengths:
             env = self.make_env()
-            env.reset(seed=seed)
-            self.play(env, random.Random(0))
+            self.whole(env, seed, 0)
             lengths[seed] = int(env.unwrapped.turn)
             env.close()
         return lengths[seed]
@@ -181,8 +183,7 @@ class EnvTestBase:
                 break
             seed = self.seeds[episode % len(self.seeds)] + episode // len(self.seeds)
             env = self.make_env()
-            env.reset(seed=seed)
-            length = len(self.play(env, random.Random(episode)))
+            length = len(self.whole(env, seed, episode))
             env.reset(seed=seed)
             play = random.Random(episode)
             chosen = sorted(rng.randrange(length) for _ in range(wanted))
@@ -207,9 +208,6 @@ class EnvTestBase:
 def changed_snapshot(snapshot: Snapshot, **fields: Any) -> Snapshot:
     """A copy with other fields, e.g. a truncated payload."""
     values = {
-        "task_id": snapshot.task_id,
-        "version": snapshot.version,
-        "payload": snapshot.payload,
-        "fidelity": snapshot.fidelity,
+        name: getattr(snapshot, name) for name in ("task_id", "version", "payload", "fidelity")
     }
     return Snapshot(**{**values, **fields})

@@ -15,9 +15,7 @@ from mpt_envs.testing.game import GameRules
 from mpt_envs.testing.observations import ObservationRules
 from mpt_envs.testing.reports import ReportRules
 from mpt_envs.testing.rules import check, under
-from mpt_envs.testing.trace import (
-    content_digest,
-)
+from mpt_envs.testing.trace import content_digest
 from wrappers.bid_then_act import BidThenActEnv
 from wrappers.task import Snapshot, TurnTask
 

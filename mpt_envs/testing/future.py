@@ -13,17 +13,8 @@ import numpy as np
 from mpt_envs.testing.base import EnvTestBase, changed_snapshot
 from mpt_envs.testing.process import in_fresh_process
 from mpt_envs.testing.rules import check, must_raise, under
-from mpt_envs.testing.trace import (
-    Step,
-    content_digest,
-    differences,
-    is_over,
-    readable,
-)
-from wrappers.errors import (
-    MissingCapabilityError,
-    SnapshotError,
-)
+from mpt_envs.testing.trace import Step, content_digest, differences, is_over, readable
+from wrappers.errors import MissingCapabilityError, SnapshotError
 
 
 class DeterminismRules(EnvTestBase):
@@ -37,19 +28,14 @@ class DeterminismRules(EnvTestBase):
                 random.seed(disturbance)
                 np.random.seed(disturbance)  # noqa: NPY002
                 env = self.make_env()
-                env.reset(seed=seed)
-                traces.append(self.play(env, random.Random(seed)))
+                traces.append(self.whole(env, seed))
                 env.close()
             self.same_trace("determinism", f"seed {seed}, played twice", *traces)
 
     def test_environments_do_not_influence_each_other(self) -> None:
         seed = self.seeds[0]
-        env = self.make_env()
-        env.reset(seed=seed)
-        alone = self.play(env, random.Random(seed))
-        first, other = self.make_env(), self.make_env()
-        first.reset(seed=seed)
-        other.reset(seed=seed + 1)
+        alone = self.whole(self.make_env(), seed)
+        first, other = self.started(seed), self.started(seed + 1)
         rng, other_rng = random.Random(seed), random.Random(99)
         together: list[Step] = []
         while not is_over(first):
@@ -62,20 +48,16 @@ class DeterminismRules(EnvTestBase):
     def test_reset_forgets_everything(self) -> None:
         for seed in self.seeds:
             env = self.make_env()
-            env.reset(seed=seed)
-            fresh = self.play(env, random.Random(seed))
-            env.reset(seed=seed + 1)
-            self.play(env, random.Random(1), 5)
-            env.reset(seed=seed)
-            again = self.play(env, random.Random(seed))
+            fresh = self.whole(env, seed)
+            self.whole(env, seed + 1, 1, turns=5)
+            again = self.whole(env, seed)
             self.same_trace("determinism", f"seed {seed} after another episode", fresh, again)
 
     def test_episodes_of_a_seed(self) -> None:
         traces: list[list[Step]] = []
         for _ in range(2):
             env = self.make_env()
-            env.reset(seed=self.seeds[0])
-            self.play(env, random.Random(0), 2 if traces else None)
+            self.whole(env, self.seeds[0], 0, turns=2 if traces else None)
             env.reset()
             check(
                 env.unwrapped.episode == 1 and env.unwrapped.seed == self.seeds[0],

@@ -13,18 +13,8 @@ import numpy as np
 
 from mpt_envs.testing.base import EnvTestBase
 from mpt_envs.testing.rules import check, must_raise, under
-from mpt_envs.testing.trace import (
-    differences,
-    is_over,
-    legal_actions,
-    readable,
-)
-from wrappers.errors import (
-    ActionFormatError,
-    IllegalActionError,
-    PhaseError,
-    TaskError,
-)
+from mpt_envs.testing.trace import differences, is_over, legal_actions, readable
+from wrappers.errors import ActionFormatError, IllegalActionError, PhaseError, TaskError
 
 
 class GameRules(EnvTestBase):
@@ -66,8 +56,7 @@ class GameRules(EnvTestBase):
     def test_auction(self) -> None:
         rng = random.Random(6)
         for seed in self.seeds:
-            env = self.make_env()
-            env.reset(seed=seed)
+            env = self.started(seed)
             game = env.unwrapped
             names = list(env.possible_agents)
             while not is_over(env):
@@ -142,8 +131,7 @@ class GameRules(EnvTestBase):
         )
 
     def test_skipped_turns_use_up_the_budget(self) -> None:
-        env = self.make_env()
-        env.reset(seed=self.seeds[0])
+        env = self.started(self.seeds[0])
         game = env.unwrapped
         while not is_over(env):
             turn = game.turn
@@ -168,9 +156,7 @@ class GameRules(EnvTestBase):
 
     def test_team_reward(self) -> None:
         for seed in self.seeds:
-            env = self.make_env()
-            env.reset(seed=seed)
-            rng = random.Random(seed)
+            env, rng = self.started(seed), random.Random(seed)
             names = list(env.possible_agents)
             total = 0.0
             while not is_over(env):

@@ -11,12 +11,7 @@ from numpy.typing import NDArray
 
 from mpt_envs.testing.base import EnvTestBase
 from mpt_envs.testing.rules import check
-from mpt_envs.testing.trace import (
-    arrays,
-    content_digest,
-    is_over,
-    readable,
-)
+from mpt_envs.testing.trace import arrays, content_digest, is_over, readable
 
 
 class ObservationRules(EnvTestBase):
@@ -137,9 +132,7 @@ class ObservationRules(EnvTestBase):
     def test_writing_into_observations_changes_nothing(self) -> None:
         seed = self.seeds[0]
         reference = self._play_from_reset(seed)
-        env = self.make_env()
-        env.reset(seed=seed)
-        rng = random.Random(seed)
+        env, rng = self.started(seed), random.Random(seed)
         trace: list[Any] = []
         while not is_over(env):
             # Everything is compared now and then only: it takes long. By content, since the view
@@ -164,10 +157,7 @@ class ObservationRules(EnvTestBase):
     def test_reading_changes_nothing(self) -> None:
         for seed in self.seeds[:1]:
             env = self.make_env()
-            env.reset(seed=seed)
-            quiet = self.play(env, random.Random(seed))
-            env.reset(seed=seed)
-            read = self.play(env, random.Random(seed), read_all=True)
+            quiet, read = self.whole(env, seed), self.whole(env, seed, read_all=True)
             self.same_trace(
                 "observe anytime",
                 "an episode in which everything is read all the time",
@@ -192,9 +182,7 @@ class ObservationRules(EnvTestBase):
                 )
 
     def _play_from_reset(self, seed: int) -> list[Any]:
-        env = self.make_env()
-        env.reset(seed=seed)
-        rng = random.Random(seed)
+        env, rng = self.started(seed), random.Random(seed)
         actions = []
         while not is_over(env):
             actions.append(self.choose(env, env.agent_selection, rng))

@@ -12,9 +12,7 @@ import numpy as np
 
 from mpt_envs.testing.base import EnvTestBase
 from mpt_envs.testing.rules import check, under
-from mpt_envs.testing.trace import (
-    is_over,
-)
+from mpt_envs.testing.trace import is_over
 from wrappers.task import ParseError
 
 

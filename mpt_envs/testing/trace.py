@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpt_envs.testing.rules import check
-from wrappers.errors import (
-    MissingCapabilityError,
-)
+from wrappers.errors import MissingCapabilityError
 
 
 def feed(hasher: Any, value: Any) -> None:

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from mpt_envs.make import Vectorization, make
 from mpt_envs.testing.base import changed_snapshot
 from mpt_envs.testing.rules import check
-from wrappers.errors import (
-    SnapshotError,
-)
+from wrappers.errors import SnapshotError
 from wrappers.vector import VectorGame
 
 

@@ -52,6 +52,16 @@ _NEAR_CELL: Final = _NEAR[:, 0] * at.STEP_EAST + _NEAR[:, 1] + _NEAR[:, 2] * at.
 
 
 @kernel
+def _axis(start, way, first, step):
+    """Of a line along one axis: when it leaves its first cell, and then each; how cells change."""
+    if way > 0.0:
+        return (first + 1.0 - start) * (1.0 / way), 1.0 / way, step
+    if way < 0.0:
+        return (start - first) * (-1.0 / way), -1.0 / way, -step
+    return _FAR, 0.0, step
+
+
+@kernel
 def clear_line(b, ex, ey, ez, tx, ty, tz, target):
     """Whether a straight line from e meets the cell `target`, or gets to t, before anything opaque.
 
@@ -60,30 +70,9 @@ def clear_line(b, ex, ey, ez, tx, ty, tz, target):
     x, y, z = np.int64(ex), np.int64(ey), np.int64(ez)
     cell = cell_of(x, y, z)
     dx, dy, dz = tx - ex, ty - ey, tz - ez
-    step_x, step_y, step_z = at.STEP_EAST, 1, at.STEP_SOUTH
-    next_x, next_y, next_z = _FAR, _FAR, _FAR
-    delta_x, delta_y, delta_z = 0.0, 0.0, 0.0
-    if dx > 0.0:
-        delta_x = 1.0 / dx
-        next_x = (x + 1.0 - ex) * delta_x
-    elif dx < 0.0:
-        delta_x = -1.0 / dx
-        next_x = (ex - x) * delta_x
-        step_x = -at.STEP_EAST
-    if dy > 0.0:
-        delta_y = 1.0 / dy
-        next_y = (y + 1.0 - ey) * delta_y
-    elif dy < 0.0:
-        delta_y = -1.0 / dy
-        next_y = (ey - y) * delta_y
-        step_y = -1
-    if dz > 0.0:
-        delta_z = 1.0 / dz
-        next_z = (z + 1.0 - ez) * delta_z
-    elif dz < 0.0:
-        delta_z = -1.0 / dz
-        next_z = (ez - z) * delta_z
-        step_z = -at.STEP_SOUTH
+    next_x, delta_x, step_x = _axis(ex, dx, x, at.STEP_EAST)
+    next_y, delta_y, step_y = _axis(ey, dy, y, 1)
+    next_z, delta_z, step_z = _axis(ez, dz, z, at.STEP_SOUTH)
     while True:
         if next_x < next_y:
             if next_x < next_z:
@@ -289,6 +278,9 @@ def _can_smelt(s, item):
 @kernel
 def _can_craft(s, item):
     """Whether the ingredients of a recipe are there."""
+    if item == facts.I_TORCH:
+        fire = s[at.INVENTORY + facts.I_COAL] + s[at.INVENTORY + facts.I_CHARCOAL]
+        return fire > 0 and s[at.INVENTORY + facts.I_STICK] > 0
     for k in range(facts.I_STONE + 1):
         if s[at.INVENTORY + k] < facts.NEED[item, k]:
             return False
@@ -337,13 +329,13 @@ def set_masks(s):
     s[at.MASKS + facts.MINER] = miner
 
     smith = 1
-    sticks = s[at.INVENTORY + facts.I_STICK]
-    if s[at.INVENTORY + facts.I_LOG] > 0:
-        smith |= 1 << facts.CRAFT_PLANKS
-    if _can_craft(s, facts.I_STICK):
-        smith |= 1 << facts.CRAFT_STICKS
-    if _can_craft(s, facts.I_TABLE):
-        smith |= 1 << facts.CRAFT_TABLE
+    for action in range(facts.CRAFTED.shape[0]):
+        item = facts.CRAFTED[action]
+        near = item != facts.NO_ITEM and (
+            not facts.AT_TABLE[item] or s[at.TABLE_NEAR] != at.NEAR_NONE
+        )
+        if near and _can_craft(s, item):
+            smith |= 1 << action
     room = (
         s[at.NEAR_FEET] < facts.TABLE
         or s[at.NEAR_FEET + 1] < facts.TABLE
@@ -356,14 +348,6 @@ def set_masks(s):
         smith |= 1 << facts.PLACE_FURNACE
     if s[at.TABLE_NEAR] != at.NEAR_NONE:
         smith |= 1 << facts.PICK_UP_TABLE
-        if _can_craft(s, facts.I_WOODEN_PICKAXE):
-            smith |= 1 << facts.CRAFT_WOODEN_PICKAXE
-        if _can_craft(s, facts.I_STONE_PICKAXE):
-            smith |= 1 << facts.CRAFT_STONE_PICKAXE
-        if _can_craft(s, facts.I_IRON_PICKAXE):
-            smith |= 1 << facts.CRAFT_IRON_PICKAXE
-        if _can_craft(s, facts.I_FURNACE):
-            smith |= 1 << facts.CRAFT_FURNACE
     if s[at.FURNACE_NEAR] != at.NEAR_NONE:
         if level > 0:
             smith |= 1 << facts.PICK_UP_FURNACE
@@ -379,10 +363,6 @@ def set_masks(s):
             s[at.FURNACE_BURN] > 0 or s[at.FURNACE_FUEL_COUNT] > 0
         ):
             smith |= 1 << facts.TEND_FURNACE
-    if sticks > 0 and s[at.INVENTORY + facts.I_COAL] + s[at.INVENTORY + facts.I_CHARCOAL] > 0:
-        smith |= 1 << facts.CRAFT_TORCH
-    if _can_craft(s, facts.I_STONE_BRICKS):
-        smith |= 1 << facts.CRAFT_STONE_BRICKS
     s[at.MASKS + facts.SMITH] = smith
 
 

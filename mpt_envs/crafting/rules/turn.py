@@ -260,23 +260,17 @@ def _felled(s, b, cell):
 def _empty_furnace(s):
     """Everything in the furnace goes into the inventory; the fire goes out."""
     sync_furnace(s)
-    if s[at.FURNACE_INPUT_COUNT] > 0:
-        gain(s, s[at.FURNACE_INPUT], s[at.FURNACE_INPUT_COUNT])
-    if s[at.FURNACE_FUEL_COUNT] > 0:
-        gain(s, s[at.FURNACE_FUEL], s[at.FURNACE_FUEL_COUNT])
-    if s[at.FURNACE_OUTPUT_COUNT] > 0:
-        gain(s, s[at.FURNACE_OUTPUT], s[at.FURNACE_OUTPUT_COUNT])
+    for slot in range(at.FURNACE_INPUT, at.FURNACE_BURN, 2):
+        if s[slot + 1] > 0:
+            gain(s, s[slot], s[slot + 1])
     _clear_furnace(s)
 
 
 @kernel
 def _clear_furnace(s):
-    s[at.FURNACE_INPUT] = facts.NO_ITEM
-    s[at.FURNACE_INPUT_COUNT] = 0
-    s[at.FURNACE_FUEL] = facts.NO_ITEM
-    s[at.FURNACE_FUEL_COUNT] = 0
-    s[at.FURNACE_OUTPUT] = facts.NO_ITEM
-    s[at.FURNACE_OUTPUT_COUNT] = 0
+    for slot in range(at.FURNACE_INPUT, at.FURNACE_BURN, 2):
+        s[slot] = facts.NO_ITEM
+        s[slot + 1] = 0
     s[at.FURNACE_BURN] = 0
     s[at.FURNACE_PROGRESS] = 0
 
@@ -475,9 +469,8 @@ def _clear_leaves(s, b, target):
 
 
 @kernel
-def _work_on(s, b, kind):
-    """Go to the visible target of a kind and dig it."""
-    target = np.int64(s[at.TARGET_CELL + kind])
+def _pick_up(s, b, target, kind):
+    """Go to a block and dig it; `kind` as for `go_to`."""
     if go_to(s, b, target, kind):
         _clear_leaves(s, b, target)
         _dig_and_tell(s, b, target)
@@ -587,29 +580,19 @@ def _tunnel(s, b, direction):
 
 
 @kernel
-def _craft(s, item):
-    """Use the ingredients of a recipe once."""
+def _craft(s, b, item):
+    """Use the ingredients of a recipe once, at the table where it takes one."""
+    if facts.AT_TABLE[item] and not go_to(s, b, np.int64(s[at.TABLE_CELL]), 4):
+        return
+    if item == facts.I_TORCH and s[at.INVENTORY + facts.I_COAL] == 0:
+        # The recipe takes charcoal as well: trade one for the other and craft.
+        s[at.INVENTORY + facts.I_CHARCOAL] -= 1
+        s[at.INVENTORY + facts.I_COAL] += 1
     for ingredient in range(facts.N_ITEMS):
         s[at.INVENTORY + ingredient] -= facts.NEED[item, ingredient]
     gain(s, item, facts.MAKES[item])
     s[at.TICK] += facts.CRAFT_TICKS
     add_event(s, at.EVENT_CRAFTED, item, facts.MAKES[item])
-
-
-@kernel
-def _craft_torch(s):
-    """Coal first; charcoal where there is none."""
-    if s[at.INVENTORY + facts.I_COAL] == 0:
-        # The recipe takes either: trade one for the other and craft.
-        s[at.INVENTORY + facts.I_CHARCOAL] -= 1
-        s[at.INVENTORY + facts.I_COAL] += 1
-    _craft(s, facts.I_TORCH)
-
-
-@kernel
-def _craft_at_table(s, b, item):
-    if go_to(s, b, np.int64(s[at.TABLE_CELL]), 4):
-        _craft(s, item)
 
 
 @kernel
@@ -700,7 +683,7 @@ def _tend_furnace(s, b):
 @kernel
 def _logger(s, b, action):
     if action == facts.CHOP_LOG:
-        _work_on(s, b, at.TARGET_LOG)
+        _pick_up(s, b, np.int64(s[at.TARGET_CELL + at.TARGET_LOG]), at.TARGET_LOG)
     elif action == facts.CLIMB:
         _climb(s, b)
     else:
@@ -710,11 +693,11 @@ def _logger(s, b, action):
 @kernel
 def _miner(s, b, action):
     if action == facts.MINE_STONE:
-        _work_on(s, b, at.TARGET_STONE)
+        _pick_up(s, b, np.int64(s[at.TARGET_CELL + at.TARGET_STONE]), at.TARGET_STONE)
     elif action == facts.MINE_COAL:
-        _work_on(s, b, at.TARGET_COAL)
+        _pick_up(s, b, np.int64(s[at.TARGET_CELL + at.TARGET_COAL]), at.TARGET_COAL)
     elif action == facts.MINE_IRON:
-        _work_on(s, b, at.TARGET_IRON)
+        _pick_up(s, b, np.int64(s[at.TARGET_CELL + at.TARGET_IRON]), at.TARGET_IRON)
     elif action == facts.DIG_DOWN:
         _dig_and_tell(s, b, cell_of(s[at.X], s[at.Y], s[at.Z]) - 1)
     else:
@@ -724,24 +707,8 @@ def _miner(s, b, action):
 @kernel
 def _smith(s, b, action):
     """One of the Smith's decisions."""
-    if action == facts.CRAFT_PLANKS:
-        _craft(s, facts.I_PLANKS)
-    elif action == facts.CRAFT_STICKS:
-        _craft(s, facts.I_STICK)
-    elif action == facts.CRAFT_TABLE:
-        _craft(s, facts.I_TABLE)
-    elif action == facts.CRAFT_TORCH:
-        _craft_torch(s)
-    elif action == facts.CRAFT_STONE_BRICKS:
-        _craft(s, facts.I_STONE_BRICKS)
-    elif action == facts.CRAFT_WOODEN_PICKAXE:
-        _craft_at_table(s, b, facts.I_WOODEN_PICKAXE)
-    elif action == facts.CRAFT_STONE_PICKAXE:
-        _craft_at_table(s, b, facts.I_STONE_PICKAXE)
-    elif action == facts.CRAFT_IRON_PICKAXE:
-        _craft_at_table(s, b, facts.I_IRON_PICKAXE)
-    elif action == facts.CRAFT_FURNACE:
-        _craft_at_table(s, b, facts.I_FURNACE)
+    if facts.CRAFTED[action] != facts.NO_ITEM:
+        _craft(s, b, np.int64(facts.CRAFTED[action]))
     elif action == facts.SMELT_IRON:
         _smelt(s, b, facts.I_IRON_ORE)
     elif action == facts.SMELT_STONE:
@@ -761,12 +728,9 @@ def _smith(s, b, action):
         s[at.FURNACE_CELL] = cell
         s[at.FURNACE_TICK] = s[at.TICK]
     elif action == facts.PICK_UP_TABLE:
-        if go_to(s, b, np.int64(s[at.TABLE_CELL]), 4):
-            _clear_leaves(s, b, np.int64(s[at.TABLE_CELL]))
-            _dig_and_tell(s, b, np.int64(s[at.TABLE_CELL]))
-    elif action == facts.PICK_UP_FURNACE and go_to(s, b, np.int64(s[at.FURNACE_CELL]), 5):
-        _clear_leaves(s, b, np.int64(s[at.FURNACE_CELL]))
-        _dig_and_tell(s, b, np.int64(s[at.FURNACE_CELL]))
+        _pick_up(s, b, np.int64(s[at.TABLE_CELL]), 4)
+    elif action == facts.PICK_UP_FURNACE:
+        _pick_up(s, b, np.int64(s[at.FURNACE_CELL]), 5)
 
 
 @kernel

@@ -36,35 +36,18 @@ _STACKS: Final = (
     ((facts.I_STONE_BRICKS,), 4),
 )
 # Decisions whose legality is told beside the masks, since masks are not seen while bidding.
+_SMITH_S: Final = (*facts.CRAFTS, facts.SMELT_IRON, facts.SMELT_STONE, facts.SMELT_CHARCOAL)
 _AFFORDANCES: Final = (
-    (facts.LOGGER, facts.CLIMB, "climb_to_surface"),
-    (facts.MINER, facts.MINE_STONE, "mine_stone"),
-    (facts.MINER, facts.MINE_COAL, "mine_coal"),
-    (facts.MINER, facts.MINE_IRON, "mine_iron"),
-    (facts.MINER, facts.DIG_DOWN, "dig_down"),
-    (facts.MINER, facts.TUNNEL, "tunnel_north"),
-    (facts.MINER, facts.TUNNEL + 1, "tunnel_east"),
-    (facts.MINER, facts.TUNNEL + 2, "tunnel_south"),
-    (facts.MINER, facts.TUNNEL + 3, "tunnel_west"),
-    (facts.SMITH, facts.CRAFT_PLANKS, "craft_planks"),
-    (facts.SMITH, facts.CRAFT_STICKS, "craft_sticks"),
-    (facts.SMITH, facts.CRAFT_TABLE, "craft_table"),
-    (facts.SMITH, facts.CRAFT_WOODEN_PICKAXE, "craft_wooden_pickaxe"),
-    (facts.SMITH, facts.CRAFT_STONE_PICKAXE, "craft_stone_pickaxe"),
-    (facts.SMITH, facts.CRAFT_IRON_PICKAXE, "craft_iron_pickaxe"),
-    (facts.SMITH, facts.CRAFT_FURNACE, "craft_furnace"),
-    (facts.SMITH, facts.SMELT_IRON, "smelt_iron"),
-    (facts.SMITH, facts.SMELT_STONE, "smelt_stone"),
-    (facts.SMITH, facts.SMELT_CHARCOAL, "smelt_charcoal"),
-    (facts.SMITH, facts.CRAFT_TORCH, "craft_torch"),
-    (facts.SMITH, facts.CRAFT_STONE_BRICKS, "craft_stone_bricks"),
+    (facts.LOGGER, facts.CLIMB),
+    *((facts.MINER, action) for action in range(1, facts.N_ACTIONS[facts.MINER])),
+    *((facts.SMITH, action) for action in sorted(_SMITH_S)),
 )
 
 _STACK_ITEMS: Final = np.array([(*i, -1, -1)[:3] for i, _ in _STACKS], dtype=np.int64)
 _STACK_SCALE: Final = np.array([1.0 / cap for _, cap in _STACKS], dtype=np.float32)
 _MILESTONES: Final = np.array(MILESTONES, dtype=np.int64)
-_AFFORDANCE_ROLE: Final = np.array([role for role, _, _ in _AFFORDANCES], dtype=np.int64)
-_AFFORDANCE_ACTION: Final = np.array([action for _, action, _ in _AFFORDANCES], dtype=np.int64)
+_AFFORDANCE_ROLE: Final = np.array([role for role, _ in _AFFORDANCES], dtype=np.int64)
+_AFFORDANCE_ACTION: Final = np.array([action for _, action in _AFFORDANCES], dtype=np.int64)
 _DURABILITY: Final = np.array(facts.PICKAXE_DURABILITY, dtype=np.float32)
 
 
@@ -92,7 +75,7 @@ def _feature_names() -> tuple[str, ...]:
     names += ["last_logger", "last_miner", "last_smith", "last_blocked", "last_skipped"]
     names += [f"gave_up_{target}" for target in at.TARGET_NAMES]
     names += [f"heading_{direction}" for direction in facts.DIRECTIONS]
-    names += [f"can_{name}" for _, _, name in _AFFORDANCES]
+    names += [f"can_{facts.ACTIONS[facts.ROLES[role]][action]}" for role, action in _AFFORDANCES]
     return tuple(names)
 
 

@@ -340,6 +340,28 @@ def _stations(s: NDArray[np.int32]) -> str:
 
 
 # --- events -------------------------------------------------------------------------------------
+_PLACES: Final = (*at.TARGET_NAMES, "table", "furnace")
+#: Of each kind of event: words for the amount and the argument, and what the argument counts.
+_EVENT_WORDS: Final[dict[int, tuple[str, tuple[str, ...]]]] = {
+    at.EVENT_GOT: ("got {} {}", facts.ITEM_NAMES),
+    at.EVENT_BROKE: ("dug {} {}", facts.BLOCK_NAMES),
+    at.EVENT_CRAFTED: ("crafted {} {}", facts.ITEM_NAMES),
+    at.EVENT_PLACED: ("placed {} {}", facts.ITEM_NAMES),
+    at.EVENT_SMELTING: ("loaded {} {} into the furnace", facts.ITEM_NAMES),
+    at.EVENT_TOOK: ("took {} {} out of the furnace", facts.ITEM_NAMES),
+    at.EVENT_WALKED: ("walked {} {}", facts.DIRECTIONS),
+    at.EVENT_TUNNELLED: ("tunnelled {} {}", facts.DIRECTIONS),
+    at.EVENT_CLIMBED: ("climbed {}", ()),
+    at.EVENT_FELL: ("fell {}", ()),
+    at.EVENT_BLOCKED: ("found no way to the {1}", _PLACES),
+    at.EVENT_TOOL_BROKE: ("the {1} broke", facts.ITEM_NAMES),
+    at.EVENT_WAITED: ("waited {} ticks", ()),
+    at.EVENT_SKIPPED: ("nobody acted", ()),
+    at.EVENT_MILESTONE: ("milestone {1} (+{0})", facts.ITEM_NAMES),
+    at.EVENT_HURT: ("lost {} health", ()),
+}
+
+
 def event_words(event: int, argument: int, amount: int) -> str:
     """One event of the record in words, or "" for none worth telling.
 
@@ -347,42 +369,10 @@ def event_words(event: int, argument: int, amount: int) -> str:
         event: one of ``EVENT_...``.
         argument, amount: what they mean depends on the event; see `layout`.
     """
-    if event == at.EVENT_GOT:
-        return f"got {amount} {_item(argument)}"
-    if event == at.EVENT_BROKE:
-        return f"dug {amount} {facts.BLOCK_NAMES[argument]}"
-    if event == at.EVENT_CRAFTED:
-        return f"crafted {amount} {_item(argument)}"
-    if event == at.EVENT_PLACED:
-        return f"placed {amount} {_item(argument)}"
-    if event == at.EVENT_SMELTING:
-        if amount == 0:
-            return "added fuel to the furnace"
-        return f"loaded {amount} {_item(argument)} into the furnace"
-    if event == at.EVENT_TOOK:
-        return f"took {amount} {_item(argument)} out of the furnace"
-    if event == at.EVENT_WALKED:
-        return f"walked {amount} {facts.DIRECTIONS[argument]}"
-    if event == at.EVENT_TUNNELLED:
-        return f"tunnelled {amount} {facts.DIRECTIONS[argument]}"
-    if event == at.EVENT_CLIMBED:
-        return f"climbed {amount}"
-    if event == at.EVENT_FELL:
-        return f"fell {amount}"
-    if event == at.EVENT_BLOCKED:
-        what = (*at.TARGET_NAMES, "table", "furnace")[argument]
-        return f"found no way to the {what}"
-    if event == at.EVENT_TOOL_BROKE:
-        return f"the {_item(argument)} broke"
-    if event == at.EVENT_WAITED:
-        return f"waited {amount} ticks"
-    if event == at.EVENT_SKIPPED:
-        return "nobody acted"
-    if event == at.EVENT_MILESTONE:
-        return f"milestone {_item(argument)} (+{amount})"
-    if event == at.EVENT_HURT:
-        return f"lost {amount} health"
-    return ""
+    if event == at.EVENT_SMELTING and amount == 0:
+        return "added fuel to the furnace"
+    words, meant = _EVENT_WORDS.get(event, ("", ()))
+    return words.format(amount, meant[argument] if meant else "")
 
 
 def turn_events(record: NDArray[np.uint8], turn: int) -> list[str]:

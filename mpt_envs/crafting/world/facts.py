@@ -18,87 +18,29 @@ TICKS_PER_SECOND: Final = 20
 # --- blocks -------------------------------------------------------------------------------------
 # The order carries meaning, so that a test is one comparison: ids up to WATER can be walked
 # through, ids up to LEAVES can be seen through, ids from BEDROCK on can never be dug.
-AIR: Final = 0
-WATER: Final = 1
-LEAVES: Final = 2
-GRASS: Final = 3
-DIRT: Final = 4
-SAND: Final = 5
-GRAVEL: Final = 6
-STONE: Final = 7
-COAL_ORE: Final = 8
-IRON_ORE: Final = 9
-LOG: Final = 10
-COBBLESTONE: Final = 11
-TABLE: Final = 12
-FURNACE: Final = 13
-BEDROCK: Final = 14
-BARRIER: Final = 15
+(
+    AIR, WATER, LEAVES, GRASS, DIRT, SAND, GRAVEL, STONE, COAL_ORE, IRON_ORE, LOG, COBBLESTONE,
+    TABLE, FURNACE, BEDROCK, BARRIER,
+) = range(16)  # fmt: skip
 
 BLOCK_NAMES: Final = (
-    "air",
-    "water",
-    "leaves",
-    "grass_block",
-    "dirt",
-    "sand",
-    "gravel",
-    "stone",
-    "coal_ore",
-    "iron_ore",
-    "log",
-    "cobblestone",
-    "crafting_table",
-    "furnace",
-    "bedrock",
-    "barrier",
-)
+    "air", "water", "leaves", "grass_block", "dirt", "sand", "gravel", "stone", "coal_ore",
+    "iron_ore", "log", "cobblestone", "crafting_table", "furnace", "bedrock", "barrier",
+)  # fmt: skip
 N_BLOCKS: Final = len(BLOCK_NAMES)
 
 # --- items --------------------------------------------------------------------------------------
-I_LOG: Final = 0
-I_PLANKS: Final = 1
-I_STICK: Final = 2
-I_COBBLESTONE: Final = 3
-I_STONE: Final = 4
-I_DIRT: Final = 5
-I_SAND: Final = 6
-I_GRAVEL: Final = 7
-I_FLINT: Final = 8
-I_COAL: Final = 9
-I_CHARCOAL: Final = 10
-I_IRON_ORE: Final = 11
-I_IRON_INGOT: Final = 12
-I_TABLE: Final = 13
-I_FURNACE: Final = 14
-I_TORCH: Final = 15
-I_STONE_BRICKS: Final = 16
-I_WOODEN_PICKAXE: Final = 17
-I_STONE_PICKAXE: Final = 18
-I_IRON_PICKAXE: Final = 19
+(
+    I_LOG, I_PLANKS, I_STICK, I_COBBLESTONE, I_STONE, I_DIRT, I_SAND, I_GRAVEL, I_FLINT,
+    I_COAL, I_CHARCOAL, I_IRON_ORE, I_IRON_INGOT, I_TABLE, I_FURNACE, I_TORCH, I_STONE_BRICKS,
+    I_WOODEN_PICKAXE, I_STONE_PICKAXE, I_IRON_PICKAXE,
+) = range(20)  # fmt: skip
 
 ITEM_NAMES: Final = (
-    "log",
-    "planks",
-    "stick",
-    "cobblestone",
-    "stone",
-    "dirt",
-    "sand",
-    "gravel",
-    "flint",
-    "coal",
-    "charcoal",
-    "iron_ore",
-    "iron_ingot",
-    "crafting_table",
-    "furnace",
-    "torch",
-    "stone_bricks",
-    "wooden_pickaxe",
-    "stone_pickaxe",
-    "iron_pickaxe",
-)
+    "log", "planks", "stick", "cobblestone", "stone", "dirt", "sand", "gravel", "flint",
+    "coal", "charcoal", "iron_ore", "iron_ingot", "crafting_table", "furnace", "torch",
+    "stone_bricks", "wooden_pickaxe", "stone_pickaxe", "iron_pickaxe",
+)  # fmt: skip
 N_ITEMS: Final = len(ITEM_NAMES)
 NO_ITEM: Final = -1
 
@@ -271,9 +213,7 @@ TEND_TICKS: Final = 200  # longest wait of `tend_furnace`
 
 # --- roles and actions --------------------------------------------------------------------------
 ROLES: Final = ("logger", "miner", "smith")
-LOGGER: Final = 0
-MINER: Final = 1
-SMITH: Final = 2
+LOGGER, MINER, SMITH = range(3)
 
 #: Directions in action order, and their steps along x (east) and z (south), as in Minecraft.
 DIRECTIONS: Final = ("north", "east", "south", "west")
@@ -282,78 +222,51 @@ STEP_Z: Final = (-1, 0, 1, 0)
 
 ACTIONS: Final = {
     "logger": (
-        "wait",
-        "chop_log",
-        "explore_north",
-        "explore_east",
-        "explore_south",
-        "explore_west",
+        "wait", "chop_log", "explore_north", "explore_east", "explore_south", "explore_west",
         "climb_to_surface",
     ),
     "miner": (
-        "wait",
-        "mine_stone",
-        "mine_coal",
-        "mine_iron",
-        "dig_down",
-        "tunnel_north",
-        "tunnel_east",
-        "tunnel_south",
-        "tunnel_west",
+        "wait", "mine_stone", "mine_coal", "mine_iron", "dig_down", "tunnel_north",
+        "tunnel_east", "tunnel_south", "tunnel_west",
     ),
     "smith": (
-        "wait",
-        "tend_furnace",
-        "craft_planks",
-        "craft_sticks",
-        "craft_table",
-        "place_table",
-        "pick_up_table",
-        "craft_wooden_pickaxe",
-        "craft_stone_pickaxe",
-        "craft_iron_pickaxe",
-        "craft_furnace",
-        "place_furnace",
-        "pick_up_furnace",
-        "smelt_iron",
-        "smelt_stone",
-        "smelt_charcoal",
-        "take_smelted",
-        "craft_torch",
-        "craft_stone_bricks",
+        "wait", "tend_furnace", "craft_planks", "craft_sticks", "craft_table", "place_table",
+        "pick_up_table", "craft_wooden_pickaxe", "craft_stone_pickaxe", "craft_iron_pickaxe",
+        "craft_furnace", "place_furnace", "pick_up_furnace", "smelt_iron", "smelt_stone",
+        "smelt_charcoal", "take_smelted", "craft_torch", "craft_stone_bricks",
     ),
-}
+}  # fmt: skip
 N_ACTIONS: Final = tuple(len(ACTIONS[role]) for role in ROLES)
 
+# Their numbers; a direction is added to `EXPLORE` and `TUNNEL`.
 WAIT: Final = 0
-CHOP_LOG: Final = 1
-EXPLORE: Final = 2  # + direction
-CLIMB: Final = 6
-
-MINE_STONE: Final = 1
-MINE_COAL: Final = 2
-MINE_IRON: Final = 3
-DIG_DOWN: Final = 4
-TUNNEL: Final = 5  # + direction
-
-TEND_FURNACE: Final = 1
-CRAFT_PLANKS: Final = 2
-CRAFT_STICKS: Final = 3
-CRAFT_TABLE: Final = 4
-PLACE_TABLE: Final = 5
-PICK_UP_TABLE: Final = 6
-CRAFT_WOODEN_PICKAXE: Final = 7
-CRAFT_STONE_PICKAXE: Final = 8
-CRAFT_IRON_PICKAXE: Final = 9
-CRAFT_FURNACE: Final = 10
-PLACE_FURNACE: Final = 11
-PICK_UP_FURNACE: Final = 12
-SMELT_IRON: Final = 13
-SMELT_STONE: Final = 14
-SMELT_CHARCOAL: Final = 15
-TAKE_SMELTED: Final = 16
-CRAFT_TORCH: Final = 17
-CRAFT_STONE_BRICKS: Final = 18
+CHOP_LOG, EXPLORE, CLIMB = 1, 2, 6
+MINE_STONE, MINE_COAL, MINE_IRON, DIG_DOWN, TUNNEL = range(1, 6)
+(
+    TEND_FURNACE, CRAFT_PLANKS, CRAFT_STICKS, CRAFT_TABLE, PLACE_TABLE, PICK_UP_TABLE,
+    CRAFT_WOODEN_PICKAXE, CRAFT_STONE_PICKAXE, CRAFT_IRON_PICKAXE, CRAFT_FURNACE, PLACE_FURNACE,
+    PICK_UP_FURNACE, SMELT_IRON, SMELT_STONE, SMELT_CHARCOAL, TAKE_SMELTED, CRAFT_TORCH,
+    CRAFT_STONE_BRICKS,
+) = range(1, 19)  # fmt: skip
+#: What an action of the Smith crafts, by its number.
+CRAFTS: Final = {
+    CRAFT_PLANKS: I_PLANKS,
+    CRAFT_STICKS: I_STICK,
+    CRAFT_TABLE: I_TABLE,
+    CRAFT_WOODEN_PICKAXE: I_WOODEN_PICKAXE,
+    CRAFT_STONE_PICKAXE: I_STONE_PICKAXE,
+    CRAFT_IRON_PICKAXE: I_IRON_PICKAXE,
+    CRAFT_FURNACE: I_FURNACE,
+    CRAFT_TORCH: I_TORCH,
+    CRAFT_STONE_BRICKS: I_STONE_BRICKS,
+}
+#: int32 ``(smith's actions,)``: the same, `NO_ITEM` where nothing is crafted.
+CRAFTED: Final = np.full(N_ACTIONS[SMITH], NO_ITEM, dtype=np.int32)
+#: bool ``(N_ITEMS,)``: whether crafting it takes a table.
+AT_TABLE: Final = np.zeros(N_ITEMS, dtype=np.bool_)
+for _action, _item in CRAFTS.items():
+    CRAFTED[_action] = _item
+    AT_TABLE[_item] = RECIPES[_item].table
 
 EXPLORE_STEPS: Final = 8
 TUNNEL_LENGTH: Final = 2

@@ -129,10 +129,7 @@ DONE_TIME: Final = 2  # the tick budget is used up
 DONE_DEATH: Final = 3
 DONE_NAMES: Final = ("running", "goal", "out of time", "death")
 
-TARGET_LOG: Final = 0
-TARGET_STONE: Final = 1
-TARGET_COAL: Final = 2
-TARGET_IRON: Final = 3
+TARGET_LOG, TARGET_STONE, TARGET_COAL, TARGET_IRON = range(4)
 TARGET_NAMES: Final = ("log", "stone", "coal_ore", "iron_ore")
 
 OUTCOME_NONE: Final = 0
@@ -165,24 +162,9 @@ EVENT_SKIPPED: Final = 14  # -, ticks
 EVENT_MILESTONE: Final = 15  # item, reward
 EVENT_HURT: Final = 16  # -, points of health
 EVENT_NAMES: Final = (
-    "none",
-    "got",
-    "broke",
-    "crafted",
-    "placed",
-    "smelting",
-    "took",
-    "walked",
-    "tunnelled",
-    "climbed",
-    "fell",
-    "blocked",
-    "tool_broke",
-    "waited",
-    "skipped",
-    "milestone",
-    "hurt",
-)
+    "none", "got", "broke", "crafted", "placed", "smelting", "took", "walked", "tunnelled",
+    "climbed", "fell", "blocked", "tool_broke", "waited", "skipped", "milestone", "hurt",
+)  # fmt: skip
 assert INVENTORY + facts.N_ITEMS == WEAR and DUG + facts.N_BLOCKS == PLACED
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpt_envs.crafting.backends.engine_errors import EngineError
+from mpt_envs.crafting.backends.engine_task import EngineTask
 from mpt_envs.crafting.backends.minestudio.body import Body
 from mpt_envs.crafting.backends.minestudio.crafters import CRAFTING_MODES, make_crafter
 from mpt_envs.crafting.backends.minestudio.engine import (
@@ -35,14 +36,12 @@ from mpt_envs.crafting.backends.minestudio.snapshots import (
 )
 from mpt_envs.crafting.backends.minestudio.window import Window
 from mpt_envs.crafting.rules.perception import perceive
-from mpt_envs.crafting.rules.turn import add_event, set_key
-from mpt_envs.crafting.task import CraftingTask
+from mpt_envs.crafting.rules.turn import add_event
 from mpt_envs.crafting.world import layout as at
-from mpt_envs.crafting.world.facts import MAX_HEALTH, N_ITEMS, PICKAXES, REGENERATION_TICKS
-from mpt_envs.crafting.world.goals import GOAL_ITEM, MILESTONE_VALUE
+from mpt_envs.crafting.world.facts import MAX_HEALTH, PICKAXES, REGENERATION_TICKS
 from wrappers.errors import MissingCapabilityError, PhaseError, SnapshotError
 from wrappers.rng import episode_key, hash4
-from wrappers.task import Snapshot, TurnResult
+from wrappers.task import Snapshot
 
 #: Game ticks of an episode, by goal: three times the embedded world's. Aiming, clicking and picking
 #: up take ticks here that they do not take there; nobody has measured how many for the expert.
@@ -58,15 +57,12 @@ TICK_BUDGETS: Final = {
 
 STREAM_WORLD: Final = 1200  # seed of Minecraft's world
 
-_ACTION_LIMIT: Final = 31
-_LOW_WORD: Final = 0xFFFFFFFF
-_DEAD: Final = MAX_HEALTH * REGENERATION_TICKS
 _RESTORE_TRIES: Final = 3
 _LOAD_TICKS: Final = 20  # until the chunks around a body that was moved are there
 _BEGIN_TICKS: Final = 10
 
 
-class MineStudioTask(CraftingTask):
+class MineStudioTask(EngineTask):
     """One goal of the crafting domain in Minecraft, through MineStudio.
 
     Roles, actions, observation, reward, text and pictures are those of
@@ -92,6 +88,7 @@ class MineStudioTask(CraftingTask):
 
     snapshot_version = PAYLOAD_VERSION
     snapshot_fidelity = "approximate"
+    tick_budgets = TICK_BUDGETS
 
     def __init__(
         self,
@@ -106,8 +103,7 @@ class MineStudioTask(CraftingTask):
             raise ValueError(f"crafting_mode must be 'gui' or 'command', got {crafting_mode!r}")
         if simulator is None:
             find_installation()
-        budget = TICK_BUDGETS.get(goal) if tick_budget is None else tick_budget
-        super().__init__(goal, tick_budget=budget)
+        super().__init__(goal, tick_budget)
         self.crafting_mode = crafting_mode
         self.biome = biome
         self._simulator = simulator
@@ -138,7 +134,7 @@ class MineStudioTask(CraftingTask):
         key = episode_key(seed, episode)
         world = int(hash4(key, np.uint64(0), STREAM_WORLD, 0)) & ((1 << SEED_BITS) - 1)
         report = self._engine.reset(world)
-        self._fill(key)
+        self._fill(key, at.LAYOUT_VERSION)
         self._window.begin(report.feet)
         self._planner.table = self._planner.furnace = None
         self._body.wear = {}
@@ -157,26 +153,6 @@ class MineStudioTask(CraftingTask):
             self._engine.close()
             raise EngineError("the body died before it could act; reset the environment") from died
 
-    def _fill(self, key: np.uint64) -> None:
-        """The scalars of a new episode."""
-        s = self._s
-        self.record[:] = 0
-        s[at.VERSION] = at.LAYOUT_VERSION
-        s[at.GOAL] = self._goal
-        s[at.BUDGET] = self._budget
-        s[at.SEED_LOW] = np.uint32(int(key) & _LOW_WORD).astype(np.int32)
-        s[at.SEED_HIGH] = np.uint32(int(key) >> 32).astype(np.int32)
-        set_key(s, key)
-        for slot in (
-            at.HEADING,
-            at.LAST_ROLE,
-            at.LAST_ACTION,
-            at.FURNACE_INPUT,
-            at.FURNACE_FUEL,
-            at.FURNACE_OUTPUT,
-        ):
-            s[slot] = -1
-
     def _write(self) -> None:
         """Bring the record up to the last report, and perceive."""
         s = self._s
@@ -189,22 +165,7 @@ class MineStudioTask(CraftingTask):
         perceive(s, self.record)
         self.changed()
 
-    def act(self, agent: str, action: int) -> TurnResult:
-        role, action = self._role[agent], int(action)
-        ints = self._s
-        if ints[at.DONE]:
-            return TurnResult(0.0, True, {})
-        if 0 <= action < _ACTION_LIMIT and ints[at.MASKS + role] >> action & 1:
-            return TurnResult(float(self._turn(role, action)), bool(ints[at.DONE]), {})
-        return TurnResult(float(self._turn(-1, -1)), bool(ints[at.DONE]), {"illegal": True})
-
-    def skip(self) -> TurnResult:
-        if self._s[at.DONE]:
-            return TurnResult(0.0, True, {})
-        return TurnResult(float(self._turn(-1, -1)), bool(self._s[at.DONE]), {})
-
     def _turn(self, role: int, action: int) -> int:
-        """One turn in Minecraft; returns its reward."""
         self._check_started()
         s = self._s
         tick, seen, before = int(s[at.TICK]), int(s[at.SEEN]), self._engine.report
@@ -219,33 +180,10 @@ class MineStudioTask(CraftingTask):
         for item in obtained(before, after):
             s[at.SEEN] |= 1 << item
         self._write()
-        s[at.LAST_ROLE], s[at.LAST_ACTION] = role, action
-        s[at.LAST_OUTCOME] = outcome
-        s[at.LAST_TICKS] = s[at.TICK] - tick
         hurt = round(before.health - after.health)
         if hurt > 0:
             add_event(s, at.EVENT_HURT, 0, hurt)
-        reward = self._milestones(int(s[at.SEEN]) & ~seen)
-        s[at.SCORE] += reward
-        if int(s[at.SEEN]) >> int(GOAL_ITEM[self._goal]) & 1:
-            s[at.DONE] = at.DONE_GOAL
-        elif died or s[at.WOUND] >= _DEAD:
-            s[at.DONE] = at.DONE_DEATH
-        elif s[at.TICK] >= s[at.BUDGET]:
-            s[at.DONE] = at.DONE_TIME
-        s[at.TURN] += 1
-        self.changed()
-        return reward
-
-    def _milestones(self, fresh: int) -> int:
-        """The reward for items that were obtained for the first time; writes the events."""
-        reward = 0
-        for item in range(N_ITEMS):
-            worth = int(MILESTONE_VALUE[self._goal, item]) if fresh >> item & 1 else 0
-            if worth > 0:
-                reward += worth
-                add_event(self._s, at.EVENT_MILESTONE, item, worth)
-        return reward
+        return self._finish(role, action, outcome, tick, seen, died)
 
     # -- state -------------------------------------------------------------------------------
 
@@ -354,40 +292,13 @@ class MineStudioTask(CraftingTask):
             f"{self.task_id} in Minecraft cannot change its random numbers within an episode"
         )
 
-    def _twin(self) -> MineStudioTask:
-        return type(self)(
-            self.goal,
-            tick_budget=self._budget,
-            crafting_mode=self.crafting_mode,
-            biome=self.biome,
-            simulator=self._simulator,
-        )
+    @property
+    def _begun(self) -> bool:
+        return self._engine.started
 
-    def clone(self) -> MineStudioTask:
-        """An independent task in the same state, as far as a snapshot brings it back.
-
-        It has a Minecraft of its own.
-        """
-        twin = self._twin()
-        if self._engine.started:
-            twin.restore(self.snapshot())
-        return twin
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            "goal": self.goal,
-            "tick_budget": self._budget,
-            "crafting_mode": self.crafting_mode,
-            "biome": self.biome,
-            "simulator": self._simulator,
-            "snapshot": self.snapshot() if self._engine.started else None,
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        keywords = {k: v for k, v in state.items() if k not in ("goal", "snapshot")}
-        self.__init__(state["goal"], **keywords)  # type: ignore[misc]
-        if state["snapshot"] is not None:
-            self.restore(state["snapshot"])
+    def _keywords(self) -> dict[str, Any]:
+        own = {"crafting_mode": self.crafting_mode, "biome": self.biome}
+        return {**super()._keywords(), **own, "simulator": self._simulator}
 
     def close(self) -> None:
         """End Minecraft. The task can go on after a reset or restore, which start another."""

@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from mpt_envs.crafting.backends.engine_errors import EngineDiedError, EngineError
+from mpt_envs.crafting.backends.engine_task import EngineTask
 from mpt_envs.crafting.backends.minetest.install import find_installation
 from mpt_envs.crafting.backends.minetest.pool import Pool, shared_pool
 from mpt_envs.crafting.backends.minetest.record import (
     USED_INTS,
-    add_event,
     write_report,
     write_world,
 )
@@ -27,38 +27,10 @@ from mpt_envs.crafting.backends.minetest.snapshots import (
     pack,
 )
 from mpt_envs.crafting.rules.turn import get_key, set_key
-from mpt_envs.crafting.task import CraftingTask
-from mpt_envs.crafting.world.facts import MAX_HEALTH, N_ITEMS, REGENERATION_TICKS
-from mpt_envs.crafting.world.goals import GOAL_ITEM, MILESTONE_VALUE
-from mpt_envs.crafting.world.layout import (
-    BUDGET,
-    DONE,
-    DONE_DEATH,
-    DONE_GOAL,
-    DONE_TIME,
-    EVENT_MILESTONE,
-    FURNACE_FUEL,
-    FURNACE_INPUT,
-    FURNACE_OUTPUT,
-    GOAL,
-    HEADING,
-    LAST_ACTION,
-    LAST_OUTCOME,
-    LAST_ROLE,
-    LAST_TICKS,
-    MASKS,
-    SCORE,
-    SEED_HIGH,
-    SEED_LOW,
-    SEEN,
-    TICK,
-    TURN,
-    VERSION,
-    WOUND,
-)
+from mpt_envs.crafting.world import layout as at
 from wrappers.errors import PhaseError, SnapshotError
 from wrappers.rng import as_key, episode_key, hash4
-from wrappers.task import Snapshot, TurnResult
+from wrappers.task import Snapshot
 
 #: Game ticks of an episode, by goal: by the rule of the embedded world's (`goals.Goal`), for the
 #: expert on 300 worlds of this engine, whose tools dig at other speeds. (The 92nd percentile is
@@ -78,15 +50,12 @@ STREAM_DICE: Final = 1101  # seed of the engine's dice in a turn
 
 _PLACES: Final = 200  # chunks that are tried before an episode is given up
 _RADIUS: Final = 180  # of the places, in pairs of chunks
-_LOW_WORD: Final = 0xFFFFFFFF
-_ACTION_LIMIT: Final = 31
 # Whether a server reads a state that it was given back and compares: what came from outside of this
 # process is proved, what was read here needs no proof.
 _PROVE, _TRUSTED = 1, 0
-_DEAD: Final = MAX_HEALTH * REGENERATION_TICKS
 
 
-class MinetestTask(CraftingTask):
+class MinetestTask(EngineTask):
     """One goal of the crafting domain in a real voxel engine.
 
     Roles, actions, observation, reward, text and pictures are those of
@@ -106,6 +75,7 @@ class MinetestTask(CraftingTask):
     """
 
     snapshot_version = PAYLOAD_VERSION
+    tick_budgets = TICK_BUDGETS
 
     def __init__(
         self,
@@ -115,8 +85,7 @@ class MinetestTask(CraftingTask):
         pool: Pool | None = None,
     ) -> None:
         self._engine_version = find_installation().version
-        budget = TICK_BUDGETS.get(goal) if tick_budget is None else tick_budget
-        super().__init__(goal, tick_budget=budget)
+        super().__init__(goal, tick_budget)
         self._given_pool = pool
         self._lock = threading.RLock()
         self._server: Server | None = None
@@ -247,76 +216,25 @@ class MinetestTask(CraftingTask):
                 self._pool.remember(chunks, self._base[1:])
             else:
                 text, blob = self._start("write", *known)
-            self._fill(key)
+            self._fill(key, PAYLOAD_VERSION)
             write_world(self.record, blob)
             write_report(self.record, text)
             self._changed()
-
-    def _fill(self, key: np.uint64) -> None:
-        """The scalars of a new episode that the server does not know of."""
-        s = self._s
-        self.record[:] = 0
-        s[VERSION] = PAYLOAD_VERSION
-        s[GOAL] = self._goal
-        s[BUDGET] = self._budget
-        s[SEED_LOW] = np.uint32(int(key) & _LOW_WORD).astype(np.int32)
-        s[SEED_HIGH] = np.uint32(int(key) >> 32).astype(np.int32)
-        set_key(s, key)
-        for at in (HEADING, LAST_ROLE, LAST_ACTION, FURNACE_INPUT, FURNACE_FUEL, FURNACE_OUTPUT):
-            s[at] = -1
 
     def _changed(self) -> None:
         self.changed()
         self._taken = None
 
-    def act(self, agent: str, action: int) -> TurnResult:
-        role, action = self._role[agent], int(action)
-        ints = self._s
-        if ints[DONE]:
-            return TurnResult(0.0, True, {})
-        if 0 <= action < _ACTION_LIMIT and ints[MASKS + role] >> action & 1:
-            return TurnResult(float(self._turn(role, action)), bool(ints[DONE]), {})
-        return TurnResult(float(self._turn(-1, -1)), bool(ints[DONE]), {"illegal": True})
-
-    def skip(self) -> TurnResult:
-        ints = self._s
-        if ints[DONE]:
-            return TurnResult(0.0, True, {})
-        return TurnResult(float(self._turn(-1, -1)), bool(ints[DONE]), {})
-
     def _turn(self, role: int, action: int) -> int:
-        """One turn in the engine; returns its reward."""
         s = self._s
-        tick, seen, turn = int(s[TICK]), int(s[SEEN]), int(s[TURN])
-        dice = int(hash4(np.uint64(get_key(s)), np.uint64(turn), STREAM_DICE, 0)) & 0x7FFFFFFF
+        tick, seen = int(s[at.TICK]), int(s[at.SEEN])
+        dice = int(hash4(np.uint64(get_key(s)), np.uint64(s[at.TURN]), STREAM_DICE, 0)) & 0x7FFFFFFF
         with self._lock:
             text, _ = self._ask("turn", role, action, dice)
             self._journal.append((role, action, dice))
-        s[LAST_OUTCOME] = write_report(self.record, text)
-        s[LAST_ROLE], s[LAST_ACTION] = role, action
-        s[LAST_TICKS] = s[TICK] - tick
-        reward = self._milestones(int(s[SEEN]) & ~seen)
-        s[SCORE] += reward
-        if int(s[SEEN]) >> int(GOAL_ITEM[self._goal]) & 1:
-            s[DONE] = DONE_GOAL
-        elif s[WOUND] >= _DEAD:
-            s[DONE] = DONE_DEATH
-        elif s[TICK] >= s[BUDGET]:
-            s[DONE] = DONE_TIME
-        s[TURN] = turn + 1
-        self._changed()
-        return reward
-
-    def _milestones(self, fresh: int) -> int:
-        """The reward for items that were obtained for the first time; writes the events."""
-        reward = 0
-        for item in range(N_ITEMS):
-            if fresh >> item & 1:
-                worth = int(MILESTONE_VALUE[self._goal, item])
-                if worth > 0:
-                    reward += worth
-                    add_event(self._s, EVENT_MILESTONE, item, worth)
-        return reward
+        outcome = write_report(self.record, text)
+        self._taken = None
+        return self._finish(role, action, outcome, tick, seen)
 
     # -- state -------------------------------------------------------------------------------
 
@@ -356,20 +274,15 @@ class MinetestTask(CraftingTask):
         set_key(self._s, as_key(key))
         self._taken = None
 
-    def clone(self) -> MinetestTask:
+    @property
+    def _begun(self) -> bool:
+        return self._base is not None
+
+    def clone(self) -> EngineTask:
         twin = type(self)(self.goal, tick_budget=self._budget, pool=self._given_pool)
-        if self._base is not None:
+        if self._begun:
             twin.restore(self.snapshot())
         return twin
-
-    def __getstate__(self) -> dict[str, Any]:
-        snapshot = None if self._base is None else self.snapshot()
-        return {"goal": self.goal, "budget": self._budget, "snapshot": snapshot}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["goal"], tick_budget=state["budget"])  # type: ignore[misc]
-        if state["snapshot"] is not None:
-            self.restore(state["snapshot"])
 
     def close(self) -> None:
         """Give the server back. The task can go on: it then takes another one."""
