@@ -209,9 +209,7 @@ def make(
         return batch
 
     return _build(
-        lambda: _task(factory, fixed, purpose),
-        None if chosen.batch is None else make_batch,
-        game,
+        lambda: _task(factory, fixed, purpose), None if chosen.batch is None else make_batch, game
     )
 
 
@@ -293,9 +291,7 @@ def _build(
         from wrappers.text import TextView
 
         env = TextView(
-            env,
-            text_observation=game.observation == "text",
-            text_action=game.action == "text",
+            env, text_observation=game.observation == "text", text_action=game.action == "text"
         )
     if game.homogeneous:
         from wrappers.padding import PaddedView
@@ -441,11 +437,4 @@ def _not_a_choice(name: str, value: object, choices: Sequence[str]) -> str:
     return f"{name} must be {' or '.join(repr(c) for c in choices)}, got {value!r}.{close}"
 
 
-__all__ = [
-    "GAME_KEYWORDS",
-    "MissingBackendError",
-    "as_env",
-    "make",
-    "make_task",
-    "task_keywords",
-]
+__all__ = ["GAME_KEYWORDS", "MissingBackendError", "as_env", "make", "make_task", "task_keywords"]

@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 from mpt_envs.crafting.kernel import kernel
 from mpt_envs.crafting.rules.expert import expert
 from mpt_envs.crafting.rules.metrics import metric_names, metrics_of
-from mpt_envs.crafting.rules.prefetch import (
-    prefetch_state,
-    prefetch_surroundings,
-)
+from mpt_envs.crafting.rules.prefetch import prefetch_state, prefetch_surroundings
 from mpt_envs.crafting.rules.snapshots import is_valid, task_id
 from mpt_envs.crafting.rules.turn import act, begin, set_key, skip
 from mpt_envs.crafting.views.observation import FEATURE_NAMES, write_observation

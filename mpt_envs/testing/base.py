@@ -61,11 +61,7 @@ class EnvTestBase:
         return rng.choice(legal)
 
     def play(
-        self,
-        env: Any,
-        rng: random.Random,
-        turns: int | None = None,
-        read_all: bool = False,
+        self, env: Any, rng: random.Random, turns: int | None = None, read_all: bool = False
     ) -> list[Step]:
         """Play at random to the end, or until so many turns are over; return the trace.
 

@@ -276,12 +276,7 @@ class GameRules(EnvTestBase):
         for action in forbidden[:: max(1, len(forbidden) // 4)]:
             where = f"turn {turn}, {phase} phase, {agent}, action {action}"
             if game.on_illegal == "raise":
-                must_raise(
-                    IllegalActionError,
-                    "illegal action",
-                    where,
-                    partial(env.step, action),
-                )
+                must_raise(IllegalActionError, "illegal action", where, partial(env.step, action))
                 check(env.snapshot() == before, "illegal action", f"{where}: changed the state")
                 continue
             twin.restore(before)

@@ -457,9 +457,7 @@ def _clear_leaves(s, b, target):
     for k in range(1, steps + 1):
         t = k / steps
         cell = cell_of(
-            np.int64(ex + t * (tx - ex)),
-            np.int64(ey + t * (ty - ey)),
-            np.int64(ez + t * (tz - ez)),
+            np.int64(ex + t * (tx - ex)), np.int64(ey + t * (ty - ey)), np.int64(ez + t * (tz - ez))
         )
         if cell == target:
             return

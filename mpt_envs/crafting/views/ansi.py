@@ -153,10 +153,5 @@ def ansi(record: NDArray[np.uint8], overlay: Overlay | None = None, *, color: bo
     left += [" " * wide] * (len(right) - len(left))
     lines += [f"{a}   {b}".rstrip() for a, b in zip(left, right, strict=True)]
     legend = "  ".join(f"{SYMBOLS[b]} {_NAMES[b].replace('_', ' ')}" for b in sorted(used))
-    lines += [
-        f"{_BODY} body  {legend}",
-        "",
-        *text.state_lines(record),
-        *bid_bars(game, color),
-    ]
+    lines += [f"{_BODY} body  {legend}", "", *text.state_lines(record), *bid_bars(game, color)]
     return "\n".join(lines)

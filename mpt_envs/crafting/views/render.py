@@ -374,11 +374,9 @@ def _stations(canvas: NDArray[np.uint8], s: NDArray[np.int32], y: int) -> None:
         if int(s[where]) == 0:
             state, colour = "not placed", DIM
         else:
-            state, colour = (
-                ("out of sight", MUTED),
-                ("in sight", TEXT),
-                ("in reach", GREEN),
-            )[int(s[near])]
+            state, colour = (("out of sight", MUTED), ("in sight", TEXT), ("in reach", GREEN))[
+                int(s[near])
+            ]
         _write(canvas, _X_SIDE, y, name, MUTED, 10)
         _write(canvas, _X_SIDE + _W_SIDE, y, state, colour, 10, align=1)
         y += 14

@@ -96,8 +96,7 @@ GOAL_ITEM: Final = np.array([goal.item for goal in GOALS], dtype=np.int64)
 #: Every item that is a milestone of some goal, cheapest first.
 MILESTONES: Final = tuple(
     sorted(
-        {item for goal in GOALS for item in path(goal.item)},
-        key=lambda item: (value(item), item),
+        {item for goal in GOALS for item in path(goal.item)}, key=lambda item: (value(item), item)
     )
 )
 

@@ -22,13 +22,7 @@ from mpt_envs.crafting.world import facts
 from mpt_envs.crafting.world import layout as at
 
 #: Blocks to pile up, in the order in which they are used: what no recipe needs comes first.
-FILLERS: Final = (
-    facts.I_DIRT,
-    facts.I_SAND,
-    facts.I_GRAVEL,
-    facts.I_COBBLESTONE,
-    facts.I_STONE,
-)
+FILLERS: Final = (facts.I_DIRT, facts.I_SAND, facts.I_GRAVEL, facts.I_COBBLESTONE, facts.I_STONE)
 TABLE_EVENT: Final = 4  # what `layout.EVENT_BLOCKED` calls the stations
 FURNACE_EVENT: Final = 5
 

@@ -14,11 +14,7 @@ from mpt_envs.crafting.backends.engine_errors import EngineDiedError, EngineErro
 from mpt_envs.crafting.backends.engine_task import EngineTask
 from mpt_envs.crafting.backends.minetest.install import find_installation
 from mpt_envs.crafting.backends.minetest.pool import Pool, shared_pool
-from mpt_envs.crafting.backends.minetest.record import (
-    USED_INTS,
-    write_report,
-    write_world,
-)
+from mpt_envs.crafting.backends.minetest.record import USED_INTS, write_report, write_world
 from mpt_envs.crafting.backends.minetest.server import Server
 from mpt_envs.crafting.backends.minetest.snapshots import (
     PAYLOAD_VERSION,
