@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from numbers import Integral
 from typing import Any, Final
 
@@ -19,7 +20,6 @@ from mpt_envs.crafting.world import facts
 from mpt_envs.crafting.world import layout as at
 from mpt_envs.crafting.world.goals import GOALS, goal_index
 from mpt_envs.crafting.world.layout import new_records, scalars
-from wrappers.native import mask_rows
 from wrappers.records import RecordBatch
 from wrappers.rng import STREAM_EPISODE, hash4
 
@@ -36,6 +36,21 @@ def begin_rows(records32, records8, records64, rows, seeds, episodes, goal, budg
 
 
 @kernel
+def act_row(s, b, role, action):
+    """One turn of a world: reward, whether it has ended, whether the action was illegal."""
+    if role == -2:
+        return 0.0, False, False
+    illegal = False
+    if role == -1:
+        reward = skip(s, b)
+    else:
+        if s[at.DONE] == at.DONE_RUNNING:
+            illegal = not (0 <= action < 31 and (s[at.MASKS + role] >> action & 1) == 1)
+        reward = act(s, b, role, action)
+    return float(reward), s[at.DONE] != at.DONE_RUNNING, illegal
+
+
+@kernel
 def act_rows(records32, records8, roles, actions, rewards, terminated, illegal):
     """One turn of every world; see `BatchTask.act`."""
     count = roles.shape[0]
@@ -44,21 +59,8 @@ def act_rows(records32, records8, roles, actions, rewards, terminated, illegal):
             prefetch_state(records8[row + 4])
         if row + 2 < count:
             prefetch_surroundings(records32[row + 2], records8[row + 2])
-        role = roles[row]
-        s, b = records32[row], records8[row]
-        illegal[row] = False
-        rewards[row] = 0.0
-        if role == -2:
-            terminated[row] = False
-            continue
-        if role == -1:
-            rewards[row] = skip(s, b)
-        else:
-            action = actions[row]
-            if s[at.DONE] == at.DONE_RUNNING:
-                illegal[row] = not (0 <= action < 31 and (s[at.MASKS + role] >> action & 1) == 1)
-            rewards[row] = act(s, b, role, action)
-        terminated[row] = s[at.DONE] != at.DONE_RUNNING
+        turn = act_row(records32[row], records8[row], roles[row], actions[row])
+        rewards[row], terminated[row], illegal[row] = turn
 
 
 @kernel
@@ -88,6 +90,7 @@ class CraftingBatch(RecordBatch):
     action_names = tuple(facts.ACTIONS[role] for role in facts.ROLES)
     feature_names = FEATURE_NAMES
     snapshot_version = at.LAYOUT_VERSION
+    mask_column = at.MASKS
 
     def __init__(self, goal: str, num_envs: int, *, tick_budget: int | None = None) -> None:
         super().__init__(num_envs, goal=goal, tick_budget=tick_budget)
@@ -100,6 +103,15 @@ class CraftingBatch(RecordBatch):
         self._records32 = self.records.view(np.int32)
         self._records64 = self.records.view(np.uint64)
 
+    def act_alone(self, role: int, action: int) -> tuple[float, bool, bool]:
+        """A turn of world 0: cheaper than `act_rows` for one."""
+        turn: tuple[float, bool, bool] = act_row(*self._first, role, action)
+        return turn
+
+    @cached_property
+    def _first(self) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        return self._records32[0], self.records[0]
+
     def begin_rows(
         self, rows: NDArray[np.int64], seeds: NDArray[np.int64], episodes: NDArray[np.int64]
     ) -> None:
@@ -108,9 +120,6 @@ class CraftingBatch(RecordBatch):
 
     def observe_rows(self, out: NDArray[np.float32]) -> None:
         observe_rows(self._records32, out)
-
-    def mask_rows(self, role: int, out: NDArray[np.bool_]) -> None:
-        mask_rows(self._records32, at.MASKS, role, out)
 
     def act_rows(
         self,

@@ -9,7 +9,7 @@ from mpt_envs.crafting.batch import CraftingBatch
 from mpt_envs.crafting.views.observation import FEATURE_NAMES
 from mpt_envs.crafting.world.layout import TURN
 from wrappers.records import RecordTask
-from wrappers.task import ParseError
+from wrappers.task import ParseError, TurnResult
 
 
 class CraftingTask(RecordTask):
@@ -27,6 +27,7 @@ class CraftingTask(RecordTask):
         goal: name of the goal.
     """
 
+    batch: CraftingBatch
     views = "mpt_envs.crafting.views"
     feature_names = FEATURE_NAMES
 
@@ -36,6 +37,11 @@ class CraftingTask(RecordTask):
         self.goal = goal
         self._goal = batch.goal
         self._budget = batch.budget
+
+    def turn(self, role: int, action: int) -> TurnResult:
+        reward, terminated, illegal = self.batch.act_alone(role, action)
+        self.changed()
+        return TurnResult(reward, terminated, {"illegal": True} if illegal else {})
 
     @property
     def _s(self) -> NDArray[np.int32]:
