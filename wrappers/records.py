@@ -401,7 +401,7 @@ class RecordTask(TurnTask):
         self._reward = np.zeros(1)
         self._terminated, self._illegal = np.zeros(1, np.bool_), np.zeros(1, np.bool_)
         # What was worked out for the present state, and whether it was.
-        self._observation = np.zeros((1, batch.observation_sizes[0]), np.float32)
+        self._observation = np.zeros(batch.observation_sizes[0], np.float32)
         self._masks = [np.zeros((1, count), np.bool_) for count in batch.action_counts]
         self._advice: tuple[list[float], list[int]] | None = None
         # Not `reset`: a subclass may start an engine in it.
@@ -421,7 +421,7 @@ class RecordTask(TurnTask):
     def changed(self) -> None:
         """Forget what was worked out for the state before. Whoever writes the record calls it."""
         self._observed = False
-        self._masked: set[int] = set()
+        self._masked = 0  # a bit for each role
         self._advice = None
 
     # -- spaces ------------------------------------------------------------------------------
@@ -442,17 +442,17 @@ class RecordTask(TurnTask):
 
     def observe(self, agent: str) -> NDArray[np.float32]:
         if not self._observed:
-            self.batch.observe_rows(self._observation)
+            self.batch.observe_rows(self._observation[None])
             self._observed = True
-        return self._observation[0].copy()
+        return self._observation.copy()
 
     def action_mask(self, agent: str) -> NDArray[np.int8]:
         role = self._role[agent]
         if self.batch.mask_column >= 0:
             return self.batch.first_mask(role).copy()
-        if role not in self._masked:
+        if not self._masked >> role & 1:
             self.batch.mask_rows(role, self._masks[role])
-            self._masked.add(role)
+            self._masked |= 1 << role
         return self._masks[role][0].astype(np.int8)
 
     def act(self, agent: str, action: int) -> TurnResult:

@@ -1,19 +1,20 @@
 """Crafting: Minecraft 1.16 rules on seeded voxel terrain, one body shared by three roles.
 
-`make_task` gives one world as a turn task, `make_batch` many, stepped by the same compiled rules.
-The way of an action through the files:
+`make_task` gives one world as a turn task (`task`), `make_batch` many worlds (`batch`), both stepped
+by the same compiled rules. The way of an action through the rooms:
 
-* A state is one flat record (`world/layout`); `world/terrain` makes it from the episode's key, with
-  the numbers of `world/facts`; `world/goals` says what is worth something.
-* `batch` loops over records, `task` is a batch of one. A decision goes to `rules/turn`, it walks,
-  digs and crafts in game ticks and pays milestones; then `rules/perception` writes into the record
-  what the body sees and which actions are legal now. `rules/expert` reads nothing else.
-* Agents observe it as numbers (`views/observation`) or words (`views/text`, which also reads their
-  answers); people see `views/render` and `views/ansi`, both drawn from `views/scene`.
-* `rules/snapshots` tells which records are states, `rules/metrics` measures an episode,
-  `rules/prefetch` only makes it faster.
-* `backends/minetest` and `backends/minestudio` play the same decisions in real engines, and write
-  what happened into the same record.
+* `world`: `facts` are the numbers of Minecraft, `goals` what items are worth, `terrain` a new world,
+  `layout` the one flat record that a world is.
+* The game of `wrappers` takes a bid from each agent; the winner's action comes to `batch` (`act_row`).
+* `rules.turn` refuses what the mask in the record forbids, else lets the action dig, walk, craft or
+  smelt, lets time pass, and returns the worth of new milestones: the reward.
+* `rules.perception` then writes into the record what the body sees from where it stands, and the
+  masks of the next turn. `rules.metrics` and `rules.expert` only read the record;
+  `rules.snapshots` checks one that comes from outside; `rules.prefetch` makes it quick.
+* `views` show a record: `observation` to policies, `text` to language models, `render` and `ansi`
+  (by `scene` and `sprites`) to people.
+* `backends` play the same game in Minetest and in Minecraft: they write the record from what the
+  engine tells (`engine_task`).
 """
 
 from __future__ import annotations

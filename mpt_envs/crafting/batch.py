@@ -103,13 +103,9 @@ class CraftingBatch(RecordBatch):
         self._records32 = self.records.view(np.int32)
         self._records64 = self.records.view(np.uint64)
 
-    def act_alone(self, role: int, action: int) -> tuple[float, bool, bool]:
-        """A turn of world 0: cheaper than `act_rows` for one."""
-        turn: tuple[float, bool, bool] = act_row(*self._first, role, action)
-        return turn
-
     @cached_property
-    def _first(self) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    def first(self) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        """World 0 as the rules take it."""
         return self._records32[0], self.records[0]
 
     def begin_rows(
