@@ -1,11 +1,11 @@
 """Crafting: Minecraft 1.16 rules on seeded voxel terrain, one body shared by three roles.
 
-`make_task` gives one world as a turn task (`task`), `make_batch` many worlds (`batch`), both stepped
-by the same compiled rules. The way of an action through the rooms:
+`make_task` gives one world as a turn task (`task`), `make_batch` many worlds (`batch`), both by the
+same compiled rules. The way of an action through the rooms:
 
-* `world`: `facts` are the numbers of Minecraft, `goals` what items are worth, `terrain` a new world,
-  `layout` the one flat record that a world is.
-* The game of `wrappers` takes a bid from each agent; the winner's action comes to `batch` (`act_row`).
+* `world`: `facts` are the numbers of Minecraft, `goals` what items are worth, `terrain` makes a
+  world, `layout` is the one flat record that a world is.
+* The game of `wrappers` takes a bid from each agent; the winner's action comes to `batch.act_row`.
 * `rules.turn` refuses what the mask in the record forbids, else lets the action dig, walk, craft or
   smelt, lets time pass, and returns the worth of new milestones: the reward.
 * `rules.perception` then writes into the record what the body sees from where it stands, and the
