@@ -87,6 +87,9 @@ class EnvTestBase:
             if read_all and len(trace) % 3 == 0:
                 before = env.snapshot()
                 readable(env)
+                # A game asks the task once a turn; whoever has the task may ask at any time.
+                for other in game.possible_agents:
+                    game.task.observe(other)
                 check(
                     env.snapshot() == before,
                     "observe anytime",
