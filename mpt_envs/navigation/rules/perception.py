@@ -27,33 +27,8 @@ from mpt_envs.navigation.rules.sight_lines import (
     sight_lines,
 )
 from mpt_envs.navigation.world import clauses as c
+from mpt_envs.navigation.world import layout as at
 from mpt_envs.navigation.world.facts import DOOR, FIELD_OF_VIEW, SIGHT, STEP_ANGLE
-from mpt_envs.navigation.world.layout import (
-    CLAUSE,
-    CLAUSE_DOORS,
-    CLAUSE_ROOM,
-    CLAUSE_TURNED,
-    CLAUSE_TURNS,
-    DOORS,
-    ENTRY,
-    F_CLAUSE_LENGTH,
-    F_CLAUSE_Y,
-    F_ENTRY_X,
-    F_ENTRY_Z,
-    F_LENGTH,
-    F_START_HEADING,
-    F_X,
-    F_Y,
-    F_Z,
-    HEADING,
-    LAST_CLAUSES,
-    PASSED_LOW,
-    ROOM,
-    SEEN_HIGH,
-    SEEN_LOW,
-    VISIBLE_HIGH,
-    VISIBLE_LOW,
-)
 from mpt_envs.navigation.world.sources import T_KIND, T_RADIUS, T_ROOM_A, T_ROOM_B, T_X, T_Z
 from mpt_envs.navigation.world.space import F_X as FRAME_X
 from mpt_envs.navigation.world.space import F_Z as FRAME_Z
@@ -74,7 +49,7 @@ _CLIMBED: Final = 1.0  # metres of height
 @kernel
 def angle_of(s, f):
     """Heading in radians."""
-    return f[F_START_HEADING] + s[HEADING] * (STEP_ANGLE * _RADIANS)
+    return f[at.F_START_HEADING] + s[at.HEADING] * (STEP_ANGLE * _RADIANS)
 
 
 @kernel
@@ -100,9 +75,9 @@ def look(s, f, frame, sight, things, around):
         things: of the scene.
         around: whether to look to all sides.
     """
-    s[VISIBLE_LOW] = 0
-    s[VISIBLE_HIGH] = 0
-    x, z = f[F_X], f[F_Z]
+    s[at.VISIBLE_LOW] = 0
+    s[at.VISIBLE_HIGH] = 0
+    x, z = f[at.F_X], f[at.F_Z]
     angle = angle_of(s, f)
     ahead_x, ahead_z = -np.sin(angle), -np.cos(angle)
     lines, count = sight_lines(), 0
@@ -124,14 +99,14 @@ def look(s, f, frame, sight, things, around):
             lines[LINE_MARK, count] = index
             count += 1
         else:
-            set_bit(s, VISIBLE_LOW, index)
+            set_bit(s, at.VISIBLE_LOW, index)
     if count > 0:
         cast_lines(sight, frame, x, z, count, lines)
     for k in range(count):
         if not lines[LINE_FREE, k] < lines[LINE_REACH, k]:
-            set_bit(s, VISIBLE_LOW, np.int64(lines[LINE_MARK, k]))
-    s[SEEN_LOW] |= s[VISIBLE_LOW]
-    s[SEEN_HIGH] |= s[VISIBLE_HIGH]
+            set_bit(s, at.VISIBLE_LOW, np.int64(lines[LINE_MARK, k]))
+    s[at.SEEN_LOW] |= s[at.VISIBLE_LOW]
+    s[at.SEEN_HIGH] |= s[at.VISIBLE_HIGH]
 
 
 @kernel
@@ -139,26 +114,26 @@ def notice_room(s, f, frame, rooms, things):
     """Note which room the body is in, and through which door it came."""
     if rooms.shape[0] == 0:
         return
-    room = np.int32(rooms[column(frame, f[F_Z], FRAME_Z), column(frame, f[F_X], FRAME_X)])
-    if room == 0 or room == s[ROOM]:
+    room = np.int32(rooms[column(frame, f[at.F_Z], FRAME_Z), column(frame, f[at.F_X], FRAME_X)])
+    if room == 0 or room == s[at.ROOM]:
         return
-    if s[ROOM] != 0:
-        s[DOORS] += 1
-        s[CLAUSE_DOORS] += 1
+    if s[at.ROOM] != 0:
+        s[at.DOORS] += 1
+        s[at.CLAUSE_DOORS] += 1
         nearest, least = -1, np.inf
         for index in range(things.shape[0]):
             if things[index, T_KIND] != DOOR:
                 continue
             first, second = things[index, T_ROOM_A], things[index, T_ROOM_B]
-            if (first == room and second == s[ROOM]) or (first == s[ROOM] and second == room):
-                dx, dz = things[index, T_X] - f[F_X], things[index, T_Z] - f[F_Z]
+            if (first == room and second == s[at.ROOM]) or (first == s[at.ROOM] and second == room):
+                dx, dz = things[index, T_X] - f[at.F_X], things[index, T_Z] - f[at.F_Z]
                 if dx * dx + dz * dz < least:
                     nearest, least = index, dx * dx + dz * dz
-        s[ENTRY] = nearest
+        s[at.ENTRY] = nearest
         if nearest >= 0:
-            set_bit(s, PASSED_LOW, nearest)
-            f[F_ENTRY_X], f[F_ENTRY_Z] = things[nearest, T_X], things[nearest, T_Z]
-    s[ROOM] = room
+            set_bit(s, at.PASSED_LOW, nearest)
+            f[at.F_ENTRY_X], f[at.F_ENTRY_Z] = things[nearest, T_X], things[nearest, T_Z]
+    s[at.ROOM] = room
 
 
 # --- the clause ---------------------------------------------------------------------------------
@@ -174,8 +149,8 @@ def is_complete(s, f, clause, doors, things, kinds):
         kinds: kinds of the rooms; with fewer than two entries nothing is known of rooms.
     """
     kind = clause[c.K_KIND]
-    walked = f[F_LENGTH] - f[F_CLAUSE_LENGTH]
-    turned = s[CLAUSE_TURNED] * STEP_ANGLE
+    walked = f[at.F_LENGTH] - f[at.F_CLAUSE_LENGTH]
+    turned = s[at.CLAUSE_TURNED] * STEP_ANGLE
     with_rooms = kinds.shape[0] > 1
     with_things = things.shape[0] > 0
     if kind == c.TURN:
@@ -187,24 +162,24 @@ def is_complete(s, f, clause, doors, things, kinds):
     if kind == c.EXIT:
         if not with_rooms:
             return walked >= _BLIND
-        return s[CLAUSE_DOORS] >= doors and s[ROOM] != s[CLAUSE_ROOM]
+        return s[at.CLAUSE_DOORS] >= doors and s[at.ROOM] != s[at.CLAUSE_ROOM]
     if kind == c.ENTER:
         if not with_rooms:
             return walked >= _BLIND
-        if s[CLAUSE_DOORS] < doors:
+        if s[at.CLAUSE_DOORS] < doors:
             return False
-        return clause[c.K_ROOM] == 0 or kinds[s[ROOM]] == clause[c.K_ROOM]
+        return clause[c.K_ROOM] == 0 or kinds[s[at.ROOM]] == clause[c.K_ROOM]
     if kind == c.PASS or kind == c.APPROACH:
         if clause[c.K_THING] < 0 or not with_things:
             return walked >= _BLIND
-        if kind == c.PASS and s[CLAUSE_DOORS] > 0:
+        if kind == c.PASS and s[at.CLAUSE_DOORS] > 0:
             return True
         angle = angle_of(s, f)
         ahead_x, ahead_z = -np.sin(angle), -np.cos(angle)
         for index in range(things.shape[0]):
-            if things[index, T_KIND] != clause[c.K_THING] or get_bit(s, SEEN_LOW, index) == 0:
+            if things[index, T_KIND] != clause[c.K_THING] or get_bit(s, at.SEEN_LOW, index) == 0:
                 continue
-            dx, dz = things[index, T_X] - f[F_X], things[index, T_Z] - f[F_Z]
+            dx, dz = things[index, T_X] - f[at.F_X], things[index, T_Z] - f[at.F_Z]
             away = np.sqrt(dx * dx + dz * dz)
             if kind == c.APPROACH:
                 if away - things[index, T_RADIUS] < _REACHED:
@@ -215,20 +190,20 @@ def is_complete(s, f, clause, doors, things, kinds):
     if kind == c.STRAIGHT:
         return walked >= (_STRAIGHT if with_rooms else _BLIND)
     if kind == c.STAIRS:
-        return abs(f[F_Y] - f[F_CLAUSE_Y]) >= _CLIMBED
+        return abs(f[at.F_Y] - f[at.F_CLAUSE_Y]) >= _CLIMBED
     return False
 
 
 @kernel
 def begin_clause(s, f, number):
     """Follow another clause from now on."""
-    s[CLAUSE] = number
-    s[CLAUSE_TURNED] = 0
-    s[CLAUSE_DOORS] = 0
-    s[CLAUSE_ROOM] = s[ROOM]
-    s[CLAUSE_TURNS] = 0
-    f[F_CLAUSE_LENGTH] = f[F_LENGTH]
-    f[F_CLAUSE_Y] = f[F_Y]
+    s[at.CLAUSE] = number
+    s[at.CLAUSE_TURNED] = 0
+    s[at.CLAUSE_DOORS] = 0
+    s[at.CLAUSE_ROOM] = s[at.ROOM]
+    s[at.CLAUSE_TURNS] = 0
+    f[at.F_CLAUSE_LENGTH] = f[at.F_LENGTH]
+    f[at.F_CLAUSE_Y] = f[at.F_Y]
 
 
 @kernel
@@ -244,31 +219,31 @@ def follow(s, f, clauses, things, kinds):
     A door that was gone through also shows that what was to be done before it is done, even where
     nothing else showed it: a turn made within a door, a thing passed unseen.
     """
-    s[LAST_CLAUSES] = 0
-    s[CLAUSE_TURNS] += 1
+    s[at.LAST_CLAUSES] = 0
+    s[at.CLAUSE_TURNS] += 1
     last = clauses.shape[0] - 1
     for _ in range(2):
-        at = np.int64(s[CLAUSE])
-        if at >= last:
+        offset = np.int64(s[at.CLAUSE])
+        if offset >= last:
             break
-        kind = clauses[at, c.K_KIND]
-        ahead = 1 if is_complete(s, f, clauses[at], 1, things, kinds) else 0
+        kind = clauses[offset, c.K_KIND]
+        ahead = 1 if is_complete(s, f, clauses[offset], 1, things, kinds) else 0
         if kinds.shape[0] > 1:
             doors = 2 if _is_door(kind) else 1
-            for later in range(at + 1, min(at + 4, last)):
+            for later in range(offset + 1, min(offset + 4, last)):
                 if _is_door(clauses[later, c.K_KIND]):
                     if is_complete(s, f, clauses[later], doors, things, kinds):
-                        ahead = later - at + 1
+                        ahead = later - offset + 1
                     break
-        if ahead == 0 and kind == c.TURN and at + 1 < last:
-            following = clauses[at + 1, c.K_KIND]
+        if ahead == 0 and kind == c.TURN and offset + 1 < last:
+            following = clauses[offset + 1, c.K_KIND]
             soft = following == c.STRAIGHT or following == c.PASS
-            if soft and is_complete(s, f, clauses[at + 1], 1, things, kinds):
+            if soft and is_complete(s, f, clauses[offset + 1], 1, things, kinds):
                 ahead = 2
         if ahead == 0:
             break
-        begin_clause(s, f, at + ahead)
-        s[LAST_CLAUSES] += ahead
+        begin_clause(s, f, offset + ahead)
+        s[at.LAST_CLAUSES] += ahead
 
 
 # --- what words refer to ------------------------------------------------------------------------
@@ -277,12 +252,12 @@ def seen_thing(s, f, things, kind):
     """The nearest thing of a kind that was seen, or -1."""
     best, least = -1, np.inf
     for index in range(things.shape[0]):
-        if things[index, T_KIND] != kind or get_bit(s, SEEN_LOW, index) == 0:
+        if things[index, T_KIND] != kind or get_bit(s, at.SEEN_LOW, index) == 0:
             continue
-        dx, dz = things[index, T_X] - f[F_X], things[index, T_Z] - f[F_Z]
+        dx, dz = things[index, T_X] - f[at.F_X], things[index, T_Z] - f[at.F_Z]
         away = dx * dx + dz * dz
         # Those of this room first.
-        if things[index, T_ROOM_A] != s[ROOM]:
+        if things[index, T_ROOM_A] != s[at.ROOM]:
             away += 1000.0
         if away < least:
             best, least = index, away
@@ -306,7 +281,7 @@ def meant_door(s, f, things, kinds, clause, ahead_x, ahead_z):
     kind = clause[c.K_KIND]
     if kind != c.ENTER and kind != c.EXIT:
         return -1
-    room = s[ROOM]
+    room = s[at.ROOM]
     rank = max(1, clause[c.K_ORDINAL])
     floor = -np.inf
     best = -1
@@ -314,15 +289,15 @@ def meant_door(s, f, things, kinds, clause, ahead_x, ahead_z):
     for _ in range(rank):
         best, least = -1, np.inf
         for index in range(things.shape[0]):
-            if things[index, T_KIND] != DOOR or get_bit(s, SEEN_LOW, index) == 0:
+            if things[index, T_KIND] != DOOR or get_bit(s, at.SEEN_LOW, index) == 0:
                 continue
             first, second = np.int64(things[index, T_ROOM_A]), np.int64(things[index, T_ROOM_B])
-            if (first != room and second != room) or index == s[ENTRY]:
+            if (first != room and second != room) or index == s[at.ENTRY]:
                 continue
             behind = second if first == room else first
             if kind == c.ENTER and clause[c.K_ROOM] > 0 and kinds[behind] != clause[c.K_ROOM]:
                 continue
-            dx, dz = things[index, T_X] - f[F_X], things[index, T_Z] - f[F_Z]
+            dx, dz = things[index, T_X] - f[at.F_X], things[index, T_Z] - f[at.F_Z]
             away = np.sqrt(dx * dx + dz * dz)
             value = away
             if kind == c.ENTER and clause[c.K_SIDE] > 0 and clause[c.K_ROOM] == 0:
@@ -337,8 +312,8 @@ def meant_door(s, f, things, kinds, clause, ahead_x, ahead_z):
                 if clause[c.K_SIDE] == c.END:
                     value = SIGHT - along
                 if clause[c.K_ORDINAL] > 0:
-                    value = (things[index, T_X] - f[F_ENTRY_X]) * ahead_x
-                    value += (things[index, T_Z] - f[F_ENTRY_Z]) * ahead_z
+                    value = (things[index, T_X] - f[at.F_ENTRY_X]) * ahead_x
+                    value += (things[index, T_Z] - f[at.F_ENTRY_Z]) * ahead_z
                     if value < 0.3:
                         continue
             if floor < value < least:

@@ -22,6 +22,7 @@ import numpy as np
 
 from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.rules.perception import angle_of, begin_clause, follow, look, notice_room
+from mpt_envs.navigation.world import layout as at
 from mpt_envs.navigation.world.facts import (
     MAX_STEPS,
     MOVER,
@@ -32,45 +33,6 @@ from mpt_envs.navigation.world.facts import (
     STOPPER,
     TURN_RIGHT,
     TURNER,
-)
-from mpt_envs.navigation.world.layout import (
-    CLAUSE_TURNED,
-    COLLIDED,
-    COLLISIONS,
-    DONE,
-    DONE_RUNNING,
-    DONE_STEPS,
-    DONE_STOPPED,
-    DRAWS_LOW,
-    ENTRY,
-    F_DISTANCE,
-    F_ENTRY_X,
-    F_ENTRY_Z,
-    F_LAST_MOVED,
-    F_LENGTH,
-    F_RADIUS,
-    F_SCORE,
-    F_SHORTEST,
-    F_START_HEADING,
-    F_X,
-    F_Y,
-    F_Z,
-    HEADING,
-    KEY_LOW,
-    LAST_ACTION,
-    LAST_CLAUSES,
-    LAST_ROLE,
-    LAST_STEPS,
-    LAYER,
-    LAYOUT_VERSION,
-    LOOKED,
-    MAX_PATH,
-    N_PATH,
-    PATH_32,
-    SOURCE_LOW,
-    STEPS,
-    TURN,
-    VERSION,
 )
 from mpt_envs.navigation.world.space import distance_at, locate, move
 
@@ -100,24 +62,24 @@ def begin(s, f, p, world, start, key, source):
     """
     heights, frame, field, sight, rooms, _, things, _ = world
     s[:] = 0
-    s[VERSION] = LAYOUT_VERSION
-    set_word(s, KEY_LOW, key)
-    set_word(s, DRAWS_LOW, key)
-    set_word(s, SOURCE_LOW, source)
-    s[LAST_ROLE] = -1
-    s[LAST_ACTION] = -1
-    s[ENTRY] = -1
-    f[F_X], f[F_Y], f[F_Z] = start[0], start[1], start[2]
-    f[F_START_HEADING] = start[3]
-    f[F_RADIUS] = start[4]
+    s[at.VERSION] = at.LAYOUT_VERSION
+    set_word(s, at.KEY_LOW, key)
+    set_word(s, at.DRAWS_LOW, key)
+    set_word(s, at.SOURCE_LOW, source)
+    s[at.LAST_ROLE] = -1
+    s[at.LAST_ACTION] = -1
+    s[at.ENTRY] = -1
+    f[at.F_X], f[at.F_Y], f[at.F_Z] = start[0], start[1], start[2]
+    f[at.F_START_HEADING] = start[3]
+    f[at.F_RADIUS] = start[4]
     layer = locate(heights, frame, start[0], start[1], start[2], 0.5)[2]
-    s[LAYER] = layer
-    s[N_PATH] = 1
-    p[PATH_32], p[PATH_32 + 1], p[PATH_32 + 2] = start[0], start[1], start[2]
+    s[at.LAYER] = layer
+    s[at.N_PATH] = 1
+    p[at.PATH_32], p[at.PATH_32 + 1], p[at.PATH_32 + 2] = start[0], start[1], start[2]
     distance = np.float64(distance_at(heights, frame, field, start[0], start[2], layer))
-    f[F_DISTANCE] = distance
-    f[F_SHORTEST] = distance
-    f[F_ENTRY_X], f[F_ENTRY_Z] = start[0], start[2]
+    f[at.F_DISTANCE] = distance
+    f[at.F_SHORTEST] = distance
+    f[at.F_ENTRY_X], f[at.F_ENTRY_Z] = start[0], start[2]
     notice_room(s, f, frame, rooms, things)
     begin_clause(s, f, 0)
     look(s, f, frame, sight, things, False)
@@ -132,38 +94,38 @@ def is_legal(role, action):
 @kernel
 def place(s, f, p, x, y, z, layer):
     """Put the body where a step of `STEP_LENGTH` led it."""
-    dx, dy, dz = x - f[F_X], y - f[F_Y], z - f[F_Z]
+    dx, dy, dz = x - f[at.F_X], y - f[at.F_Y], z - f[at.F_Z]
     moved = np.sqrt(dx * dx + dy * dy + dz * dz)
-    f[F_X], f[F_Y], f[F_Z] = x, y, z
-    s[LAYER] = layer
-    f[F_LENGTH] += moved
-    f[F_LAST_MOVED] += moved
-    count = np.int64(s[N_PATH])
-    if moved > 0.0 and count < MAX_PATH:
-        p[PATH_32 + 3 * count] = x
-        p[PATH_32 + 3 * count + 1] = y
-        p[PATH_32 + 3 * count + 2] = z
-        s[N_PATH] += 1
+    f[at.F_X], f[at.F_Y], f[at.F_Z] = x, y, z
+    s[at.LAYER] = layer
+    f[at.F_LENGTH] += moved
+    f[at.F_LAST_MOVED] += moved
+    count = np.int64(s[at.N_PATH])
+    if moved > 0.0 and count < at.MAX_PATH:
+        p[at.PATH_32 + 3 * count] = x
+        p[at.PATH_32 + 3 * count + 1] = y
+        p[at.PATH_32 + 3 * count + 2] = z
+        s[at.N_PATH] += 1
 
 
 @kernel
 def turn(s, steps):
     """Turn by steps of `STEP_ANGLE` to the left."""
-    s[HEADING] = (s[HEADING] + steps + 2 * N_HEADINGS) % N_HEADINGS
-    s[CLAUSE_TURNED] += steps
+    s[at.HEADING] = (s[at.HEADING] + steps + 2 * N_HEADINGS) % N_HEADINGS
+    s[at.CLAUSE_TURNED] += steps
 
 
 @kernel
 def open_turn(s, f, role, action):
     """Note who decides what; the beginning of every turn."""
-    s[TURN] += 1
-    s[LAST_ROLE] = role
-    s[LAST_ACTION] = action
-    s[LAST_STEPS] = 0
-    s[COLLIDED] = 0
-    s[LOOKED] = 0
-    s[LAST_CLAUSES] = 0
-    f[F_LAST_MOVED] = 0.0
+    s[at.TURN] += 1
+    s[at.LAST_ROLE] = role
+    s[at.LAST_ACTION] = action
+    s[at.LAST_STEPS] = 0
+    s[at.COLLIDED] = 0
+    s[at.LOOKED] = 0
+    s[at.LAST_CLAUSES] = 0
+    f[at.F_LAST_MOVED] = 0.0
 
 
 @kernel
@@ -174,29 +136,29 @@ def close_turn(s, f, distance):
         s, f: the record.
         distance: geodesic distance to the goal now.
     """
-    gain = PROGRESS * (f[F_DISTANCE] - distance) / max(f[F_SHORTEST], 1e-6)
-    f[F_DISTANCE] = distance
-    s[COLLISIONS] += s[COLLIDED]
-    f[F_SCORE] += gain
+    gain = PROGRESS * (f[at.F_DISTANCE] - distance) / max(f[at.F_SHORTEST], 1e-6)
+    f[at.F_DISTANCE] = distance
+    s[at.COLLISIONS] += s[at.COLLIDED]
+    f[at.F_SCORE] += gain
     return gain
 
 
 @kernel
 def stop(s, f):
     """The body stops for good; returns the reward of success, or 0."""
-    s[DONE] = DONE_STOPPED
-    if f[F_DISTANCE] >= f[F_RADIUS]:
+    s[at.DONE] = at.DONE_STOPPED
+    if f[at.F_DISTANCE] >= f[at.F_RADIUS]:
         return 0.0
-    longest = max(f[F_SHORTEST], f[F_LENGTH])
-    reward = SUCCESS * (f[F_SHORTEST] / longest if longest > 0.0 else 1.0)
-    f[F_SCORE] += reward
+    longest = max(f[at.F_SHORTEST], f[at.F_LENGTH])
+    reward = SUCCESS * (f[at.F_SHORTEST] / longest if longest > 0.0 else 1.0)
+    f[at.F_SCORE] += reward
     return reward
 
 
 @kernel
 def skip(s, f):
     """Nobody acts; returns the reward, which is 0."""
-    if s[DONE] != DONE_RUNNING:
+    if s[at.DONE] != at.DONE_RUNNING:
         return 0.0
     open_turn(s, f, -1, -1)
     return 0.0
@@ -212,7 +174,7 @@ def act(s, f, p, world, role, action):
         role: index into facts.ROLES.
         action: index into the role's actions.
     """
-    if s[DONE] != DONE_RUNNING:
+    if s[at.DONE] != at.DONE_RUNNING:
         return 0.0
     if not is_legal(role, action):
         return skip(s, f)
@@ -221,33 +183,33 @@ def act(s, f, p, world, role, action):
     reward = 0.0
     if role == TURNER:
         steps = action + 1 if action < TURN_RIGHT else TURN_RIGHT - 1 - action
-        s[LAST_STEPS] = abs(steps)
-        s[STEPS] += abs(steps)
+        s[at.LAST_STEPS] = abs(steps)
+        s[at.STEPS] += abs(steps)
         turn(s, steps)
         look(s, f, frame, sight, things, False)
     elif role == MOVER:
         heading = angle_of(s, f)
         for _ in range(action + 1):
             x, z, layer, collided = move(
-                heights, frame, f[F_X], f[F_Z], np.int64(s[LAYER]), heading, STEP_LENGTH
+                heights, frame, f[at.F_X], f[at.F_Z], np.int64(s[at.LAYER]), heading, STEP_LENGTH
             )
             ix = np.int64(np.floor((x - frame[0]) / frame[2]))
             iz = np.int64(np.floor((z - frame[1]) / frame[2]))
             place(s, f, p, x, np.float64(heights[layer, iz, ix]), z, layer)
             if collided:
-                s[COLLIDED] = 1
-            s[STEPS] += 1
-            s[LAST_STEPS] += 1
+                s[at.COLLIDED] = 1
+            s[at.STEPS] += 1
+            s[at.LAST_STEPS] += 1
             notice_room(s, f, frame, rooms, things)
-        distance = distance_at(heights, frame, field, f[F_X], f[F_Z], np.int64(s[LAYER]))
+        distance = distance_at(heights, frame, field, f[at.F_X], f[at.F_Z], np.int64(s[at.LAYER]))
         reward = close_turn(s, f, np.float64(distance))
         look(s, f, frame, sight, things, False)
     elif role == STOPPER:
         if action == STOP:
             return stop(s, f)
-        s[LOOKED] = 1
+        s[at.LOOKED] = 1
         look(s, f, frame, sight, things, True)
     follow(s, f, clauses, things, kinds)
-    if s[STEPS] >= MAX_STEPS:
-        s[DONE] = DONE_STEPS
+    if s[at.STEPS] >= MAX_STEPS:
+        s[at.DONE] = at.DONE_STEPS
     return reward

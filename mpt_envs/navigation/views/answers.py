@@ -17,20 +17,7 @@ import numpy as np
 
 from mpt_envs.answers import MAX_LENGTH, read_action
 from mpt_envs.navigation.views.quantities import CENTIMETRES, DEGREES, BadAmount, Unit, read_amount
-from mpt_envs.navigation.world.facts import (
-    ACTIONS,
-    LOOK_AROUND,
-    MOVE_LENGTHS,
-    MOVER,
-    N_ACTIONS,
-    ROLES,
-    STOP,
-    STOPPER,
-    TURN_ANGLES,
-    TURN_LEFT,
-    TURN_RIGHT,
-    TURNER,
-)
+from mpt_envs.navigation.world import facts
 from wrappers.answer_json import Fields, read_json
 from wrappers.task import ParseError
 
@@ -45,8 +32,8 @@ _ANY_STOP: Final = re.compile(r"\bstop\b", re.IGNORECASE)
 _LOOK: Final = re.compile(_START + r"look around\b", _FLAGS)
 
 _OTHERS: Final = tuple(
-    {action: other for other in ROLES if other != role for action in ACTIONS[other]}
-    for role in ROLES
+    {action: other for other in facts.ROLES if other != role for action in facts.ACTIONS[other]}
+    for role in facts.ROLES
 )
 _FORMS: Final = (
     'Answer "The next action is turn left N degrees" (or right), N one of 15, 30, 45.',
@@ -72,8 +59,8 @@ def parse(role: int, text: str) -> int | ParseError:
         found = _sentence(role, body, form)
         if found is not None:
             return found
-    mask = np.ones(N_ACTIONS[role], np.int8)
-    named = read_action(text, ACTIONS[ROLES[role]], mask, others=_OTHERS[role])
+    mask = np.ones(facts.N_ACTIONS[role], np.int8)
+    named = read_action(text, facts.ACTIONS[facts.ROLES[role]], mask, others=_OTHERS[role])
     if isinstance(named, ParseError):
         return named._replace(message=f"{named.message} {form}")
     return named
@@ -97,22 +84,26 @@ def _in_lines(text: str) -> str:
 def _sentence(role: int, body: str, form: str) -> int | ParseError | None:
     """The action of one of NaVILA's sentences; None if there is none."""
     forward, turn = _FORWARD.search(body), _TURN.search(body)
-    if role == STOPPER:
+    if role == facts.STOPPER:
         # As in NaVILA a stop is looked for first.
         if _ANY_STOP.search(body):
-            return STOP
+            return facts.STOP
         if _LOOK.search(body):
-            return LOOK_AROUND
-    if role == MOVER and forward:
-        return _nearest(forward[1], CENTIMETRES, MOVE_LENGTHS, body, form)
-    if role == TURNER and turn:
-        index = _nearest(turn[2], DEGREES, TURN_ANGLES, body, form)
+            return facts.LOOK_AROUND
+    if role == facts.MOVER and forward:
+        return _nearest(forward[1], CENTIMETRES, facts.MOVE_LENGTHS, body, form)
+    if role == facts.TURNER and turn:
+        index = _nearest(turn[2], DEGREES, facts.TURN_ANGLES, body, form)
         if isinstance(index, ParseError):
             return index
-        return (TURN_LEFT if turn[1].lower() == "left" else TURN_RIGHT) + index
-    for owner, there in ((MOVER, forward), (TURNER, turn), (STOPPER, _STOP.search(body))):
+        return (facts.TURN_LEFT if turn[1].lower() == "left" else facts.TURN_RIGHT) + index
+    for owner, there in (
+        (facts.MOVER, forward),
+        (facts.TURNER, turn),
+        (facts.STOPPER, _STOP.search(body)),
+    ):
         if there and owner != role:
-            message = f"That is an action of the {ROLES[owner]}. {form}"
+            message = f"That is an action of the {facts.ROLES[owner]}. {form}"
             return ParseError("other_role", message, body[:200])
     return None
 

@@ -20,6 +20,7 @@ from mpt_envs.navigation.kernel import kernel
 from mpt_envs.navigation.rules.perception import angle_of, get_bit, meant_door, seen_thing
 from mpt_envs.navigation.rules.rays import write_rays
 from mpt_envs.navigation.world import clauses as c
+from mpt_envs.navigation.world import layout as at
 from mpt_envs.navigation.world.facts import (
     DOOR,
     N_HEADINGS,
@@ -30,29 +31,6 @@ from mpt_envs.navigation.world.facts import (
     SIGHT,
     STEP_ANGLE,
     STEP_RADIANS,
-)
-from mpt_envs.navigation.world.layout import (
-    CLAUSE,
-    CLAUSE_DOORS,
-    CLAUSE_TURNED,
-    CLAUSE_TURNS,
-    COLLIDED,
-    ENTRY,
-    F_CLAUSE_LENGTH,
-    F_LAST_MOVED,
-    F_LENGTH,
-    F_X,
-    F_Y,
-    F_Z,
-    HEADING,
-    LAST_CLAUSES,
-    LAST_ROLE,
-    LOOKED,
-    PASSED_LOW,
-    PATH_32,
-    ROOM,
-    SEEN_LOW,
-    VISIBLE_LOW,
 )
 from mpt_envs.navigation.world.sources import T_KIND, T_RADIUS, T_ROOM_A, T_ROOM_B, T_X, T_Z
 
@@ -105,19 +83,19 @@ def _clip(value):
 
 
 @kernel
-def _pointed(s, f, things, index, ahead_x, ahead_z, out, at):
+def _pointed(s, f, things, index, ahead_x, ahead_z, out, offset):
     """Write known, visible, direction (ahead, left) and nearness of a thing; zeros for -1."""
     if index < 0:
         for k in range(5):
-            out[at + k] = 0.0
+            out[offset + k] = 0.0
         return
-    dx, dz = things[index, T_X] - f[F_X], things[index, T_Z] - f[F_Z]
+    dx, dz = things[index, T_X] - f[at.F_X], things[index, T_Z] - f[at.F_Z]
     away = max(np.sqrt(dx * dx + dz * dz), 1e-6)
-    out[at] = 1.0
-    out[at + 1] = np.float32(get_bit(s, VISIBLE_LOW, index))
-    out[at + 2] = (dx * ahead_x + dz * ahead_z) / away
-    out[at + 3] = (ahead_z * dx - ahead_x * dz) / away
-    out[at + 4] = max(0.0, 1.0 - max(0.0, away - things[index, T_RADIUS]) / SIGHT)
+    out[offset] = 1.0
+    out[offset + 1] = np.float32(get_bit(s, at.VISIBLE_LOW, index))
+    out[offset + 2] = (dx * ahead_x + dz * ahead_z) / away
+    out[offset + 3] = (ahead_z * dx - ahead_x * dz) / away
+    out[offset + 4] = max(0.0, 1.0 - max(0.0, away - things[index, T_RADIUS]) / SIGHT)
 
 
 @kernel
@@ -134,10 +112,10 @@ def write_observation(s, f, p, world, clearance, place, distances, out):
     kinds, things, clauses = world[5], world[6], world[7]
     angle = angle_of(s, f)
     ahead_x, ahead_z = -np.sin(angle), -np.cos(angle)
-    x, z = f[F_X], f[F_Z]
-    at = 0
+    x, z = f[at.F_X], f[at.F_Z]
+    offset = 0
     write_rays(s, f, world, clearance, place, distances, out)
-    at += N_RAYS
+    offset += N_RAYS
     for sector in range(4):
         # Six rays of which the first points at the sector's right end.
         best, where = np.float32(-1.0), 0.0
@@ -145,49 +123,49 @@ def write_observation(s, f, p, world, clearance, place, distances, out):
             value = out[(sector * 6 + k) % N_RAYS]
             if value > best:
                 best, where = value, k
-        out[at] = best
-        out[at + 1] = np.float32(where / 3.0)
-        at += 2
+        out[offset] = best
+        out[offset + 1] = np.float32(where / 3.0)
+        offset += 2
     for k in range(3):
-        out[at + k] = 1.0 if s[LAST_ROLE] == k else 0.0
-    at += 3
-    out[at] = 1.0 if s[LAST_ROLE] < 0 else 0.0
-    out[at + 1] = _clip(f[F_LAST_MOVED] / 0.75)
-    out[at + 2] = np.float32(s[COLLIDED])
-    out[at + 3] = np.float32(s[LOOKED])
-    out[at + 4] = 1.0 if s[LAST_CLAUSES] > 0 else 0.0
-    at += 5
-    to_x, to_z = p[PATH_32] - x, p[PATH_32 + 2] - z
-    out[at] = _clip((to_x * ahead_x + to_z * ahead_z) / 10.0)
-    out[at + 1] = _clip((ahead_z * to_x - ahead_x * to_z) / 10.0)
-    out[at + 2] = _TURNED[s[HEADING], 0]
-    out[at + 3] = _TURNED[s[HEADING], 1]
-    out[at + 4] = _clip(f[F_LENGTH] / 20.0)
-    out[at + 5] = _clip((f[F_Y] - p[PATH_32 + 1]) / 3.0)
-    at += 6
-    room = kinds[s[ROOM]]
+        out[offset + k] = 1.0 if s[at.LAST_ROLE] == k else 0.0
+    offset += 3
+    out[offset] = 1.0 if s[at.LAST_ROLE] < 0 else 0.0
+    out[offset + 1] = _clip(f[at.F_LAST_MOVED] / 0.75)
+    out[offset + 2] = np.float32(s[at.COLLIDED])
+    out[offset + 3] = np.float32(s[at.LOOKED])
+    out[offset + 4] = 1.0 if s[at.LAST_CLAUSES] > 0 else 0.0
+    offset += 5
+    to_x, to_z = p[at.PATH_32] - x, p[at.PATH_32 + 2] - z
+    out[offset] = _clip((to_x * ahead_x + to_z * ahead_z) / 10.0)
+    out[offset + 1] = _clip((ahead_z * to_x - ahead_x * to_z) / 10.0)
+    out[offset + 2] = _TURNED[s[at.HEADING], 0]
+    out[offset + 3] = _TURNED[s[at.HEADING], 1]
+    out[offset + 4] = _clip(f[at.F_LENGTH] / 20.0)
+    out[offset + 5] = _clip((f[at.F_Y] - p[at.PATH_32 + 1]) / 3.0)
+    offset += 6
+    room = kinds[s[at.ROOM]]
     for k in range(1, N_ROOMS):
-        out[at + k - 1] = 1.0 if room == k else 0.0
-    at += N_ROOMS - 1
+        out[offset + k - 1] = 1.0 if room == k else 0.0
+    offset += N_ROOMS - 1
     count = clauses.shape[0]
-    this = np.int64(s[CLAUSE])
-    out[at] = np.float32(this) / np.float32(c.MAX_CLAUSES)
-    out[at + 1] = np.float32(count - 1 - this) / np.float32(c.MAX_CLAUSES)
-    out[at + 2] = _clip(s[CLAUSE_TURNED] / 12.0)
-    out[at + 3] = _clip((f[F_LENGTH] - f[F_CLAUSE_LENGTH]) / 5.0)
-    out[at + 4] = _clip(s[CLAUSE_DOORS] / 2.0)
-    out[at + 5] = _clip(s[CLAUSE_TURNS] / 16.0)
-    at += 6
+    this = np.int64(s[at.CLAUSE])
+    out[offset] = np.float32(this) / np.float32(c.MAX_CLAUSES)
+    out[offset + 1] = np.float32(count - 1 - this) / np.float32(c.MAX_CLAUSES)
+    out[offset + 2] = _clip(s[at.CLAUSE_TURNED] / 12.0)
+    out[offset + 3] = _clip((f[at.F_LENGTH] - f[at.F_CLAUSE_LENGTH]) / 5.0)
+    out[offset + 4] = _clip(s[at.CLAUSE_DOORS] / 2.0)
+    out[offset + 5] = _clip(s[at.CLAUSE_TURNS] / 16.0)
+    offset += 6
     for window in range(2):
         number = this + window
         for k in range(_WINDOW_SIZE):
-            out[at + k] = 0.0
+            out[offset + k] = 0.0
         if number < count:
             clause = clauses[number]
             kind = clause[c.K_KIND]
             if kind > 0:
-                out[at + kind - 1] = 1.0
-            base = at + c.N_KINDS - 1
+                out[offset + kind - 1] = 1.0
+            base = offset + c.N_KINDS - 1
             if 1 <= clause[c.K_TURN] <= 3:
                 out[base + clause[c.K_TURN] - 1] = 1.0
             if clause[c.K_SIDE] == c.LEFT:
@@ -206,22 +184,22 @@ def write_observation(s, f, p, world, clearance, place, distances, out):
             if clause[c.K_THING] >= 0:
                 thing = seen_thing(s, f, things, clause[c.K_THING])
             _pointed(s, f, things, thing, ahead_x, ahead_z, out, base + 15)
-        at += _WINDOW_SIZE
+        offset += _WINDOW_SIZE
     end = clauses[count - 1]
-    out[at] = 1.0 if end[c.K_ROOM] > 0 else 0.0
-    out[at + 1] = 1.0 if end[c.K_THING] >= 0 else 0.0
-    out[at + 2] = 1.0 if end[c.K_ROOM] > 0 and room == end[c.K_ROOM] else 0.0
+    out[offset] = 1.0 if end[c.K_ROOM] > 0 else 0.0
+    out[offset + 1] = 1.0 if end[c.K_THING] >= 0 else 0.0
+    out[offset + 2] = 1.0 if end[c.K_ROOM] > 0 and room == end[c.K_ROOM] else 0.0
     thing = np.int64(-1)
     if end[c.K_THING] >= 0:
         thing = seen_thing(s, f, things, end[c.K_THING])
-    _pointed(s, f, things, thing, ahead_x, ahead_z, out, at + 3)
-    at += _END_SIZE
+    _pointed(s, f, things, thing, ahead_x, ahead_z, out, offset + 3)
+    offset += _END_SIZE
     # The nearest known door of this room in each quarter around the body.
     for k in range(4 * _SECTOR_SIZE):
-        out[at + k] = 0.0
-    here = s[ROOM]
+        out[offset + k] = 0.0
+    here = s[at.ROOM]
     for index in range(things.shape[0]):
-        if things[index, T_KIND] != DOOR or get_bit(s, SEEN_LOW, index) == 0:
+        if things[index, T_KIND] != DOOR or get_bit(s, at.SEEN_LOW, index) == 0:
             continue
         if things[index, T_ROOM_A] != here and things[index, T_ROOM_B] != here:
             continue
@@ -234,16 +212,16 @@ def write_observation(s, f, p, world, clearance, place, distances, out):
         else:
             sector = 1 if left > 0.0 else 3
         near = np.float32(max(0.0, 1.0 - away / SIGHT))
-        where = at + sector * _SECTOR_SIZE
+        where = offset + sector * _SECTOR_SIZE
         if out[where] > 0.0 and out[where + 3] >= near:
             continue
         out[where] = 1.0
         out[where + 1] = ahead
         out[where + 2] = left
         out[where + 3] = near
-        passed = get_bit(s, PASSED_LOW, index) == 1 or index == s[ENTRY]
+        passed = get_bit(s, at.PASSED_LOW, index) == 1 or index == s[at.ENTRY]
         out[where + 4] = 1.0 if passed else 0.0
-    at += 4 * _SECTOR_SIZE
+    offset += 4 * _SECTOR_SIZE
 
 
 assert OBSERVATION_SIZE == (

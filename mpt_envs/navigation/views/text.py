@@ -14,20 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mpt_envs.navigation.world import facts
 from mpt_envs.navigation.world import layout as at
-from mpt_envs.navigation.world.facts import (
-    ACTIONS,
-    DOOR,
-    MAX_STEPS,
-    N_HEADINGS,
-    RAY_REACH,
-    ROLES,
-    ROOMS,
-    STEP_ANGLE,
-    STOP,
-    STOPPER,
-    THINGS,
-)
 from mpt_envs.navigation.world.layout import bits_of, floats, ints
 from mpt_envs.navigation.world.sources import T_KIND, T_ROOM_A, T_ROOM_B, T_X, T_Z
 from mpt_envs.navigation.world.space import cast
@@ -65,7 +53,7 @@ def profile(role: int) -> str:
     Args:
         role: index into facts.ROLES.
     """
-    name = ROLES[role]
+    name = facts.ROLES[role]
     part = (
         f"You are the {name} of a team (turner, mover, stopper) that shares one body in a "
         f"building. In each turn one agent acts. {_ROLE_PART[name]}"
@@ -89,7 +77,7 @@ def prompt(record: NDArray[np.uint8], world: World, role: int, phase: Phase = "a
     """
     s = ints(record)
     steps = int(s[at.STEPS])
-    first = f"Turn {int(s[at.TURN]) + 1}. {steps} of {MAX_STEPS} steps made."
+    first = f"Turn {int(s[at.TURN]) + 1}. {steps} of {facts.MAX_STEPS} steps made."
     if int(s[at.DONE]) != at.DONE_RUNNING:
         first += f" The episode is over: {at.DONE_NAMES[int(s[at.DONE])]}."
     lines = [
@@ -97,7 +85,7 @@ def prompt(record: NDArray[np.uint8], world: World, role: int, phase: Phase = "a
         *state_lines(record, world),
         "Your actions:" if phase == "act" else "If you win this turn you can:",
     ]
-    for index, action in enumerate(ACTIONS[ROLES[role]]):
+    for index, action in enumerate(facts.ACTIONS[facts.ROLES[role]]):
         lines.append(f"{index}. {action}: {action_help(action)}")
     return "\n".join(lines)
 
@@ -140,13 +128,17 @@ def _progress(record: NDArray[np.uint8], world: World) -> str:
 def _body(record: NDArray[np.uint8], world: World) -> str:
     s, f = ints(record), floats(record)
     kinds = world.scene.room_kinds
-    room = ROOMS[int(kinds[int(s[at.ROOM])])] if kinds is not None else "unknown"
+    room = facts.ROOMS[int(kinds[int(s[at.ROOM])])] if kinds is not None else "unknown"
     where = "" if room == "unknown" else f"in the {room}; "
     way = at.path(record)
     dx, dz = float(way[0, 0]) - float(f[at.F_X]), float(way[0, 2]) - float(f[at.F_Z])
     away = math.hypot(dx, dz)
     turned = int(s[at.HEADING])
-    facing = turned * STEP_ANGLE if turned <= N_HEADINGS // 2 else (turned - 24) * STEP_ANGLE
+    facing = (
+        turned * facts.STEP_ANGLE
+        if turned <= facts.N_HEADINGS // 2
+        else (turned - 24) * facts.STEP_ANGLE
+    )
     side = f"{abs(facing)} degrees to the {'left' if facing > 0 else 'right'} of " if facing else ""
     start = "at the start"
     if away >= 0.05:
@@ -163,7 +155,7 @@ def _body(record: NDArray[np.uint8], world: World) -> str:
 
 def _bearing(f: NDArray[np.float64], s: NDArray[np.int32], dx: float, dz: float) -> str:
     """Where something lies, seen from the body: one of eight directions."""
-    heading = float(f[at.F_START_HEADING]) + int(s[at.HEADING]) * math.radians(STEP_ANGLE)
+    heading = float(f[at.F_START_HEADING]) + int(s[at.HEADING]) * math.radians(facts.STEP_ANGLE)
     ahead_x, ahead_z = -math.sin(heading), -math.cos(heading)
     angle = math.atan2(ahead_z * dx - ahead_x * dz, dx * ahead_x + dz * ahead_z)
     return _SIDES[round(angle / (math.pi / 4)) % 8]
@@ -172,7 +164,7 @@ def _bearing(f: NDArray[np.float64], s: NDArray[np.int32], dx: float, dz: float)
 def _ways(record: NDArray[np.uint8], world: World) -> str:
     """How far one can walk straight in eight directions."""
     s, f = ints(record), floats(record)
-    heading = float(f[at.F_START_HEADING]) + int(s[at.HEADING]) * math.radians(STEP_ANGLE)
+    heading = float(f[at.F_START_HEADING]) + int(s[at.HEADING]) * math.radians(facts.STEP_ANGLE)
     space = world.scene.space
     parts = []
     for k, side in enumerate(_SIDES):
@@ -185,9 +177,11 @@ def _ways(record: NDArray[np.uint8], world: World) -> str:
             int(s[at.LAYER]),
             -math.sin(angle),
             -math.cos(angle),
-            RAY_REACH,
+            facts.RAY_REACH,
         )
-        parts.append(f"{side} {free:.1f}" if free < RAY_REACH else f"{side} more than {free:.0f}")
+        parts.append(
+            f"{side} {free:.1f}" if free < facts.RAY_REACH else f"{side} more than {free:.0f}"
+        )
     return f"{', '.join(parts)} m."
 
 
@@ -205,10 +199,10 @@ def _things(record: NDArray[np.uint8], world: World, *, visible: bool) -> str:
             continue
         dx, dz = float(thing[T_X]) - float(f[at.F_X]), float(thing[T_Z]) - float(f[at.F_Z])
         away = math.hypot(dx, dz)
-        name = THINGS[int(thing[T_KIND])]
-        if int(thing[T_KIND]) == DOOR and kinds is not None:
+        name = facts.THINGS[int(thing[T_KIND])]
+        if int(thing[T_KIND]) == facts.DOOR and kinds is not None:
             rooms = {int(thing[T_ROOM_A]), int(thing[T_ROOM_B])} - {int(s[at.ROOM])}
-            behind = " and ".join(sorted(ROOMS[int(kinds[r])] for r in rooms))
+            behind = " and ".join(sorted(facts.ROOMS[int(kinds[r])] for r in rooms))
             name = f"door to {behind}" if len(rooms) == 1 else f"door between {behind}"
             if passed >> index & 1:
                 name += " (gone through)"
@@ -224,15 +218,17 @@ def narrate(record: NDArray[np.uint8], world: World) -> list[str]:
     role, action = int(s[at.LAST_ROLE]), int(s[at.LAST_ACTION])
     if role < 0:
         return ["nobody acted"]
-    name = ROLES[role]
+    name = facts.ROLES[role]
     told = []
     if name == "turner":
-        told.append(f"turned {ACTIONS[name][action].split('_')[1]} {15 * int(s[at.LAST_STEPS])}")
+        told.append(
+            f"turned {facts.ACTIONS[name][action].split('_')[1]} {15 * int(s[at.LAST_STEPS])}"
+        )
     elif name == "mover":
         told.append(f"moved {float(f[at.F_LAST_MOVED]):.2f} m")
         if int(s[at.COLLIDED]):
             told.append("touched a wall")
-    elif role == STOPPER and action == STOP:
+    elif role == facts.STOPPER and action == facts.STOP:
         told.append("stopped")
     else:
         told.append("looked around")

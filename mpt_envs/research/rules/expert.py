@@ -11,32 +11,7 @@ from typing import Final
 
 from mpt_envs.research.kernel import kernel
 from mpt_envs.research.rules.turn import document_in_view, top_kind
-from mpt_envs.research.world.layout import (
-    ANSWER,
-    BACK,
-    DONE,
-    DONE_RUNNING,
-    FIND,
-    FINDER,
-    ITEM_MENTION,
-    ITEM_NAME,
-    ITEM_TARGET,
-    MASKS,
-    N_ITEMS,
-    OPEN,
-    OPENER,
-    PAGE_FIND,
-    PAGE_SEARCH,
-    QUESTION,
-    REF,
-    SCROLL_DOWN,
-    SCROLL_UP,
-    SEARCH_ITEM,
-    SEARCH_NAME,
-    SEARCHER,
-    TOP,
-    WAIT,
-)
+from mpt_envs.research.world import layout as at
 
 #: Bids of the role that should act and of the others.
 BID_ACT: Final = 0.9
@@ -46,19 +21,19 @@ BID_IDLE: Final = 0.1
 @kernel
 def decide(s, t):
     """The role that should act, and its action; ``(FINDER, WAIT)`` if nothing can be done."""
-    if s[DONE] != DONE_RUNNING:
-        return FINDER, WAIT
-    question = s[QUESTION]
+    if s[at.DONE] != at.DONE_RUNNING:
+        return at.FINDER, at.WAIT
+    question = s[at.QUESTION]
     hops = t.q_hops[question]
     kind = top_kind(s)
-    if kind == PAGE_SEARCH:
+    if kind == at.PAGE_SEARCH:
         # Of the evidence in the list, what is furthest along the chain.
         for hop in range(hops - 1, -1, -1):
-            for k in range(s[N_ITEMS]):
-                if s[ITEM_TARGET + k] == t.q_evidence[question, hop] and _legal(
-                    s, OPENER, OPEN + k
+            for k in range(s[at.N_ITEMS]):
+                if s[at.ITEM_TARGET + k] == t.q_evidence[question, hop] and _legal(
+                    s, at.OPENER, at.OPEN + k
                 ):
-                    return OPENER, OPEN + k
+                    return at.OPENER, at.OPEN + k
     document = document_in_view(s)
     hop = -1
     for k in range(hops):
@@ -66,14 +41,14 @@ def decide(s, t):
             hop = k
     if document >= 0 and hop >= 0 and t.q_target[question, hop] >= 0:
         role, action = _at_evidence(s, t, question, hop, kind)
-        if action != WAIT:
+        if action != at.WAIT:
             return role, action
-    if _legal(s, OPENER, BACK):
-        return OPENER, BACK
-    start = SEARCH_NAME + t.q_start[question]
-    if t.q_start[question] >= 0 and _legal(s, SEARCHER, start):
-        return SEARCHER, start
-    return FINDER, WAIT
+    if _legal(s, at.OPENER, at.BACK):
+        return at.OPENER, at.BACK
+    start = at.SEARCH_NAME + t.q_start[question]
+    if t.q_start[question] >= 0 and _legal(s, at.SEARCHER, start):
+        return at.SEARCHER, start
+    return at.FINDER, at.WAIT
 
 
 @kernel
@@ -81,36 +56,36 @@ def _at_evidence(s, t, question, hop, kind):
     """What to do on the page of a hop."""
     target = t.q_target[question, hop]
     last = hop == t.q_hops[question] - 1
-    for k in range(s[N_ITEMS]):
-        mention = s[ITEM_MENTION + k]
-        if s[ITEM_NAME + k] != t.men_name[target] or mention < 0:
+    for k in range(s[at.N_ITEMS]):
+        mention = s[at.ITEM_MENTION + k]
+        if s[at.ITEM_NAME + k] != t.men_name[target] or mention < 0:
             continue
         if last:
-            return FINDER, ANSWER + k
-        if s[ITEM_TARGET + k] == t.q_evidence[question, hop + 1]:
-            return OPENER, OPEN + k
-        if t.men_sent[mention] == t.men_sent[target] and _legal(s, SEARCHER, SEARCH_ITEM + k):
-            return SEARCHER, SEARCH_ITEM + k
+            return at.FINDER, at.ANSWER + k
+        if s[at.ITEM_TARGET + k] == t.q_evidence[question, hop + 1]:
+            return at.OPENER, at.OPEN + k
+        if t.men_sent[mention] == t.men_sent[target] and _legal(s, at.SEARCHER, at.SEARCH_ITEM + k):
+            return at.SEARCHER, at.SEARCH_ITEM + k
     slot = t.q_slot[question, hop]
-    tried = kind == PAGE_FIND and s[REF + s[TOP]] == slot
-    if slot >= 0 and not tried and _legal(s, FINDER, FIND + slot):
-        return FINDER, FIND + slot
+    tried = kind == at.PAGE_FIND and s[at.REF + s[at.TOP]] == slot
+    if slot >= 0 and not tried and _legal(s, at.FINDER, at.FIND + slot):
+        return at.FINDER, at.FIND + slot
     # Scrolling goes the way of the fact.
     if (
-        kind != PAGE_FIND
-        and s[N_ITEMS] > 0
-        and _legal(s, OPENER, SCROLL_UP)
-        and (t.men_line[target] < t.men_line[s[ITEM_MENTION]])
+        kind != at.PAGE_FIND
+        and s[at.N_ITEMS] > 0
+        and _legal(s, at.OPENER, at.SCROLL_UP)
+        and (t.men_line[target] < t.men_line[s[at.ITEM_MENTION]])
     ):
-        return OPENER, SCROLL_UP
-    if _legal(s, OPENER, SCROLL_DOWN):
-        return OPENER, SCROLL_DOWN
-    return FINDER, WAIT
+        return at.OPENER, at.SCROLL_UP
+    if _legal(s, at.OPENER, at.SCROLL_DOWN):
+        return at.OPENER, at.SCROLL_DOWN
+    return at.FINDER, at.WAIT
 
 
 @kernel
 def _legal(s, role, action):
-    return (s[MASKS + role] >> action & 1) == 1
+    return (s[at.MASKS + role] >> action & 1) == 1
 
 
 @kernel
@@ -125,8 +100,8 @@ def expert(s, t, bids, actions):
     """
     for role in range(3):
         bids[role] = BID_IDLE
-        actions[role] = WAIT
+        actions[role] = at.WAIT
     role, action = decide(s, t)
-    if action != WAIT:
+    if action != at.WAIT:
         bids[role] = BID_ACT
         actions[role] = action

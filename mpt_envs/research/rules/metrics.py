@@ -10,24 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpt_envs.research.rules.scoring import exact_match, f1
-from mpt_envs.research.world.layout import (
-    ANSWER_CURSOR,
-    ANSWERED,
-    CORRECT,
-    DONE,
-    DONE_RIGHT,
-    EVIDENCE,
-    FINDS,
-    FREE,
-    KIND,
-    MAX_HOPS,
-    NO_ANSWER,
-    OPENS,
-    PAGE_DOCUMENT,
-    QUESTION,
-    REF,
-    SEARCHES,
-)
+from mpt_envs.research.world import layout as at
 from mpt_envs.research.world.questions import QuestionSet
 
 #: ``success``: the rewarded answer; ``exact_match`` and ``f1`` of the answer, grounded or not, as
@@ -41,7 +24,7 @@ METRICS: Final = (
     "f1",
     "answered",
     "evidence_recall",
-    *(f"hop_{k + 1}" for k in range(MAX_HOPS)),
+    *(f"hop_{k + 1}" for k in range(at.MAX_HOPS)),
     "citation_correct",
     "searches",
     "opens",
@@ -56,37 +39,37 @@ def answer_text(
     record: NDArray[np.int32], questions: QuestionSet, texts: Sequence[str]
 ) -> str | None:
     """The answer that was given; None: none."""
-    answered = int(record[ANSWERED])
-    if answered == NO_ANSWER:
+    answered = int(record[at.ANSWERED])
+    if answered == at.NO_ANSWER:
         return None
-    return texts[FREE - answered] if answered <= FREE else questions.shelf.names[answered]
+    return texts[at.FREE - answered] if answered <= at.FREE else questions.shelf.names[answered]
 
 
 def metrics_of(
     record: NDArray[np.int32], questions: QuestionSet, texts: Sequence[str] = ()
 ) -> list[float]:
     """The metrics of one episode, in the order of METRICS."""
-    index = int(record[QUESTION])
+    index = int(record[at.QUESTION])
     question = questions.questions[index]
     hops = int(questions.arrays["q_hops"][index])
-    opened = [float(int(record[EVIDENCE]) >> k & 1) for k in range(MAX_HOPS)]
+    opened = [float(int(record[at.EVIDENCE]) >> k & 1) for k in range(at.MAX_HOPS)]
     answer = answer_text(record, questions, texts)
-    correct = float(record[CORRECT])
+    correct = float(record[at.CORRECT])
     cited = 0.0
-    cursor = int(record[ANSWER_CURSOR])
-    if correct and cursor >= 0 and record[KIND + cursor] == PAGE_DOCUMENT:
+    cursor = int(record[at.ANSWER_CURSOR])
+    if correct and cursor >= 0 and record[at.KIND + cursor] == at.PAGE_DOCUMENT:
         evidence = questions.arrays["q_evidence"][index, :hops]
-        cited = float(not hops or int(record[REF + cursor]) in evidence.tolist())
+        cited = float(not hops or int(record[at.REF + cursor]) in evidence.tolist())
     return [
-        float(record[DONE] == DONE_RIGHT),
+        float(record[at.DONE] == at.DONE_RIGHT),
         float(answer is not None and exact_match(answer, question.answers)),
         0.0 if answer is None else _cached_f1(answer, question.answers),
         float(answer is not None),
         sum(opened) / hops if hops else 0.0,
         *opened,
         cited,
-        float(record[SEARCHES]),
-        float(record[OPENS]),
-        float(record[FINDS]),
+        float(record[at.SEARCHES]),
+        float(record[at.OPENS]),
+        float(record[at.FINDS]),
         float(hops),
     ]

@@ -16,51 +16,13 @@ from numpy.typing import NDArray
 
 from mpt_envs.research.rules.turn import passed_bits, refresh
 from mpt_envs.research.views.calls import is_call
-from mpt_envs.research.world.layout import (
-    ANSWER_CURSOR,
-    ANSWER_LINE,
-    ANSWERED,
-    CONTEXT,
-    CORRECT,
-    DONE,
-    EVIDENCE,
-    FINDS,
-    FREE,
-    KIND,
-    LAST_ERROR,
-    LAST_OUTCOME,
-    LAST_ROLE,
-    LAYOUT_VERSION,
-    LINES,
-    LOC,
-    MAX_HOPS,
-    MAX_TEXTS,
-    N_SCALARS,
-    NO_ANSWER,
-    OPENS,
-    PAGE_DOCUMENT,
-    PAGE_FIND,
-    PAGE_SEARCH,
-    PARENT,
-    PASSED,
-    QUERY,
-    QUESTION,
-    RECORD_INTS,
-    REF,
-    ROLES,
-    SCORE,
-    SEARCHES,
-    STACK,
-    TOP,
-    TOP_CHANGED,
-    TURN,
-)
+from mpt_envs.research.world import layout as at
 from mpt_envs.research.world.questions import QuestionSet
 from wrappers.errors import SnapshotError
 from wrappers.task import Snapshot
 
 _DIGEST: Final = 16
-_HEAD: Final = _DIGEST + 4 * RECORD_INTS
+_HEAD: Final = _DIGEST + 4 * at.RECORD_INTS
 
 
 class State(NamedTuple):
@@ -90,7 +52,7 @@ def encode(
     payload = questions.digest + record.tobytes()
     if texts is not None:
         payload += _dump(texts, pending)
-    return Snapshot(task_id, LAYOUT_VERSION, payload, "exact").verify()
+    return Snapshot(task_id, at.LAYOUT_VERSION, payload, "exact").verify()
 
 
 def _dump(texts: Sequence[str], pending: Sequence[Any]) -> bytes:
@@ -109,7 +71,7 @@ def decode(snapshot: Any, task_id: str, questions: QuestionSet, free_form: bool)
             "snapshot() returned"
         )
     _check_variant(snapshot.task_id, task_id)
-    snapshot.check(task_id, LAYOUT_VERSION)
+    snapshot.check(task_id, at.LAYOUT_VERSION)
     payload = snapshot.payload
     if len(payload) < _HEAD or (not free_form and len(payload) != _HEAD):
         raise SnapshotError(
@@ -121,7 +83,7 @@ def decode(snapshot: Any, task_id: str, questions: QuestionSet, free_form: bool)
             "this snapshot was taken over another corpus or other questions; restore it into an "
             "environment made with the same corpus= and questions="
         )
-    record = np.frombuffer(payload, np.int32, RECORD_INTS, _DIGEST).copy()
+    record = np.frombuffer(payload, np.int32, at.RECORD_INTS, _DIGEST).copy()
     texts: list[str] = []
     pending: list[Any] = [None, None, None]
     if free_form:
@@ -129,7 +91,7 @@ def decode(snapshot: Any, task_id: str, questions: QuestionSet, free_form: bool)
     if not snapshot.verified:
         _check(record, questions, texts)
     else:
-        questions.ready(int(record[QUESTION]))
+        questions.ready(int(record[at.QUESTION]))
     rows = rows_of(record, questions, texts)
     if not snapshot.verified:
         _check_derived(record, rows, questions)
@@ -164,9 +126,9 @@ def _load(data: bytes) -> tuple[list[str], list[Any]]:
         good = (
             isinstance(texts, list)
             and all(isinstance(text, str) and _encodable(text) for text in texts)
-            and len(texts) <= MAX_TEXTS
+            and len(texts) <= at.MAX_TEXTS
             and isinstance(pending, list)
-            and len(pending) == len(ROLES)
+            and len(pending) == len(at.ROLES)
             and all(call is None or is_call(role, call) for role, call in enumerate(pending))
             and _dump(texts, pending) == data
         )
@@ -194,48 +156,50 @@ def _require(condition: bool, what: str) -> None:
 def _check(record: NDArray[np.int32], questions: QuestionSet, texts: list[str]) -> None:
     """Raise unless every number may stand where it stands."""
     s: list[int] = record.tolist()
-    _require(0 <= s[QUESTION] < len(questions), "its question")
-    found = questions.ready(s[QUESTION])
+    _require(0 <= s[at.QUESTION] < len(questions), "its question")
+    found = questions.ready(s[at.QUESTION])
     arrays = questions.shelf.arrays
     names, documents = len(questions.shelf.names), len(questions.shelf.corpus)
     mentions = len(arrays["men_name"])
-    top = s[TOP]
-    _require(-1 <= top < STACK and 0 <= s[DONE] <= 2 and s[TURN] >= 0, "its counters")
-    _require(-1 <= s[LAST_ROLE] <= 2 and 0 <= s[LAST_OUTCOME] <= 5, "its last turn")
-    _require(min(s[SEARCHES], s[OPENS], s[FINDS], s[TOP_CHANGED]) >= 0, "its counters")
-    _require(s[TOP_CHANGED] <= s[TURN] and s[CORRECT] in (0, 1), "its counters")
-    _require(0 <= s[LAST_ERROR] <= len(texts) and s[N_SCALARS - 1] == 0, "its last error")
-    texts_at = range(FREE, FREE - len(texts), -1)
+    top = s[at.TOP]
+    _require(-1 <= top < at.STACK and 0 <= s[at.DONE] <= 2 and s[at.TURN] >= 0, "its counters")
+    _require(-1 <= s[at.LAST_ROLE] <= 2 and 0 <= s[at.LAST_OUTCOME] <= 5, "its last turn")
+    _require(min(s[at.SEARCHES], s[at.OPENS], s[at.FINDS], s[at.TOP_CHANGED]) >= 0, "its counters")
+    _require(s[at.TOP_CHANGED] <= s[at.TURN] and s[at.CORRECT] in (0, 1), "its counters")
+    _require(0 <= s[at.LAST_ERROR] <= len(texts) and s[at.N_SCALARS - 1] == 0, "its last error")
+    texts_at = range(at.FREE, at.FREE - len(texts), -1)
     evidence = 0
-    wanted = arrays_of(questions, "q_evidence", s[QUESTION])
+    wanted = arrays_of(questions, "q_evidence", s[at.QUESTION])
     for page in range(top + 1):
-        kind, ref, parent = s[KIND + page], s[REF + page], s[PARENT + page]
+        kind, ref, parent = s[at.KIND + page], s[at.REF + page], s[at.PARENT + page]
         _require(-1 <= parent < page, f"page {page}")
-        _require(-1 <= s[CONTEXT + page] < mentions, f"page {page}")
-        _require(s[LOC + page] >= 0 and 0 <= s[LINES + page] <= 1_000_000, f"page {page}")
-        if kind == PAGE_SEARCH:
-            own = QUERY - len(found.names) <= ref <= QUERY
+        _require(-1 <= s[at.CONTEXT + page] < mentions, f"page {page}")
+        _require(s[at.LOC + page] >= 0 and 0 <= s[at.LINES + page] <= 1_000_000, f"page {page}")
+        if kind == at.PAGE_SEARCH:
+            own = at.QUERY - len(found.names) <= ref <= at.QUERY
             _require(0 <= ref < names or own or ref in texts_at, f"page {page}")
-        elif kind == PAGE_DOCUMENT:
+        elif kind == at.PAGE_DOCUMENT:
             _require(0 <= ref < documents, f"page {page}")
             lines = arrays["line_start"][ref : ref + 2].tolist()
-            _require(s[LOC + page] <= max(0, lines[1] - lines[0]), f"page {page}")
-            evidence |= sum(1 << k for k in range(MAX_HOPS) if wanted[k] == ref)
-        elif kind == PAGE_FIND:
-            _require(parent >= 0 and s[KIND + parent] == PAGE_DOCUMENT, f"page {page}")
+            _require(s[at.LOC + page] <= max(0, lines[1] - lines[0]), f"page {page}")
+            evidence |= sum(1 << k for k in range(at.MAX_HOPS) if wanted[k] == ref)
+        elif kind == at.PAGE_FIND:
+            _require(parent >= 0 and s[at.KIND + parent] == at.PAGE_DOCUMENT, f"page {page}")
             _require(0 <= ref < len(found.patterns) or ref in texts_at, f"page {page}")
         else:
             raise _damaged(f"page {page}")
-        passed = passed_bits(record, questions.tables, parent, s[CONTEXT + page])
-        _require(s[PASSED + page] == passed, f"page {page}")
-    _require(evidence == s[EVIDENCE], "what was seen")
-    for field in (KIND, REF, LOC, LINES, PARENT, CONTEXT, PASSED):
-        _require(not any(s[field + top + 1 : field + STACK]), "pages that are not there")
-    answered = s[ANSWERED]
-    _require(answered == NO_ANSWER or 0 <= answered < names or answered in texts_at, "its answer")
-    _require((answered == NO_ANSWER) == (s[DONE] == 0), "its answer")
-    _require(-1 <= s[ANSWER_CURSOR] <= top and s[ANSWER_LINE] >= -1, "its citation")
-    _require(0 <= s[SCORE] <= 1000, "its score")
+        passed = passed_bits(record, questions.tables, parent, s[at.CONTEXT + page])
+        _require(s[at.PASSED + page] == passed, f"page {page}")
+    _require(evidence == s[at.EVIDENCE], "what was seen")
+    for field in (at.KIND, at.REF, at.LOC, at.LINES, at.PARENT, at.CONTEXT, at.PASSED):
+        _require(not any(s[field + top + 1 : field + at.STACK]), "pages that are not there")
+    answered = s[at.ANSWERED]
+    _require(
+        answered == at.NO_ANSWER or 0 <= answered < names or answered in texts_at, "its answer"
+    )
+    _require((answered == at.NO_ANSWER) == (s[at.DONE] == 0), "its answer")
+    _require(-1 <= s[at.ANSWER_CURSOR] <= top and s[at.ANSWER_LINE] >= -1, "its citation")
+    _require(0 <= s[at.SCORE] <= 1000, "its score")
 
 
 def arrays_of(questions: QuestionSet, name: str, index: int) -> list[int]:
@@ -248,28 +212,28 @@ def rows_of(
     record: NDArray[np.int32], questions: QuestionSet, texts: Sequence[str]
 ) -> NDArray[np.int32]:
     """What the pages of the stack stand for in this process."""
-    rows = np.full(STACK, -1, np.int32)
-    library, question = questions.shelf, int(record[QUESTION])
-    top = int(record[TOP])
-    kinds = record[KIND : KIND + top + 1].tolist()
-    refs = record[REF : REF + top + 1].tolist()
+    rows = np.full(at.STACK, -1, np.int32)
+    library, question = questions.shelf, int(record[at.QUESTION])
+    top = int(record[at.TOP])
+    kinds = record[at.KIND : at.KIND + top + 1].tolist()
+    refs = record[at.REF : at.REF + top + 1].tolist()
     for page, (kind, ref) in enumerate(zip(kinds, refs, strict=True)):
-        if kind == PAGE_SEARCH:
+        if kind == at.PAGE_SEARCH:
             if ref >= 0:
                 row = int(library.arrays["row_of_name"][ref])
                 if row < 0:
                     library.name_rows(np.array([ref], np.int64))
                     row = int(library.arrays["row_of_name"][ref])
                 rows[page] = row
-            elif ref > FREE:
-                rows[page] = questions.query_row(question, QUERY - ref)
+            elif ref > at.FREE:
+                rows[page] = questions.query_row(question, at.QUERY - ref)
             else:
-                rows[page] = library.query_row(texts[FREE - ref])
-        elif kind == PAGE_FIND:
+                rows[page] = library.query_row(texts[at.FREE - ref])
+        elif kind == at.PAGE_FIND:
             if ref >= 0:
                 rows[page] = questions.arrays["q_pattern_rows"][question, ref]
             else:
-                rows[page] = library.pattern_row(texts[FREE - ref])
+                rows[page] = library.pattern_row(texts[at.FREE - ref])
     return rows
 
 

@@ -21,37 +21,8 @@ from mpt_envs.research.data.library import Library
 from mpt_envs.research.data.pages import WIDTH, domain, fold, one_line
 from mpt_envs.research.rules.scoring import accepts, answer_keys, normalize_answer, stands_in
 from mpt_envs.research.rules.turn import finish_turn, give_answer, open_document, push
-from mpt_envs.research.world.layout import (
-    FINDS,
-    FREE,
-    HIT_LINES,
-    HITS,
-    ITEM_MENTION,
-    KIND,
-    LAST_ERROR,
-    LAST_OUTCOME,
-    LAST_ROLE,
-    LINES,
-    LOC,
-    MAX_HITS,
-    MAX_TEXTS,
-    N_ITEMS,
-    OPENS,
-    OUTCOME_ACTED,
-    OUTCOME_ERROR,
-    PAGE_DOCUMENT,
-    PAGE_FIND,
-    PAGE_SEARCH,
-    PARENT,
-    QUERY,
-    QUESTION,
-    REF,
-    RESULTS,
-    SEARCHES,
-    STACK,
-    TOP,
-    WINDOW,
-)
+from mpt_envs.research.world import layout as at
+from mpt_envs.research.world.layout import HITS, ITEM_MENTION, N_ITEMS
 from mpt_envs.research.world.questions import QuestionSet
 
 #: Lines that a free-form open shows unless told otherwise, and at most.
@@ -87,38 +58,38 @@ class _CallError(Exception):
 
 def query_of(desk: Desk, cursor: int) -> str:
     """What was searched for on a page of results."""
-    ref = int(desk.record[REF + cursor])
+    ref = int(desk.record[at.REF + cursor])
     if ref >= 0:
         return desk.questions.shelf.names[ref]
-    if ref > FREE:
-        return desk.questions.query_text(int(desk.record[QUESTION]), QUERY - ref)
-    return desk.texts[FREE - ref]
+    if ref > at.FREE:
+        return desk.questions.query_text(int(desk.record[at.QUESTION]), at.QUERY - ref)
+    return desk.texts[at.FREE - ref]
 
 
 def pattern_of(desk: Desk, cursor: int) -> str:
     """What was looked for on a page of a find."""
-    ref = int(desk.record[REF + cursor])
+    ref = int(desk.record[at.REF + cursor])
     if ref >= 0:
-        return desk.questions.ready(int(desk.record[QUESTION])).patterns[ref]
-    return desk.texts[FREE - ref]
+        return desk.questions.ready(int(desk.record[at.QUESTION])).patterns[ref]
+    return desk.texts[at.FREE - ref]
 
 
 def _document_of(desk: Desk, cursor: int) -> int:
     """The document of a page that is one, or of the page in which a find looked."""
-    if desk.record[KIND + cursor] == PAGE_FIND:
-        cursor = int(desk.record[PARENT + cursor])
-    return int(desk.record[REF + cursor])
+    if desk.record[at.KIND + cursor] == at.PAGE_FIND:
+        cursor = int(desk.record[at.PARENT + cursor])
+    return int(desk.record[at.REF + cursor])
 
 
 def heading(desk: Desk, cursor: int) -> tuple[str, str]:
     """Title and address of a page of the stack."""
-    kind = desk.record[KIND + cursor]
-    if kind == PAGE_SEARCH:
+    kind = desk.record[at.KIND + cursor]
+    if kind == at.PAGE_SEARCH:
         query = query_of(desk, cursor)
         short = _short(query)
         return f"Search results for: {short}", f"search://?q={quote(short)}"
     document = desk.questions.shelf.corpus.documents[_document_of(desk, cursor)]
-    if kind == PAGE_DOCUMENT:
+    if kind == at.PAGE_DOCUMENT:
         return document.title, document.url
     pattern = _short(pattern_of(desk, cursor))
     return (
@@ -133,21 +104,21 @@ def _short(text: str) -> str:
 
 def page_lines(desk: Desk, cursor: int) -> list[str]:
     """All lines of a page of the stack."""
-    kind = desk.record[KIND + cursor]
+    kind = desk.record[at.KIND + cursor]
     library = desk.questions.shelf
-    if kind == PAGE_DOCUMENT:
-        return library.lines(int(desk.record[REF + cursor]))
-    if kind == PAGE_SEARCH:
+    if kind == at.PAGE_DOCUMENT:
+        return library.lines(int(desk.record[at.REF + cursor]))
+    if kind == at.PAGE_SEARCH:
         return _result_lines(desk, cursor)
     document = _document_of(desk, cursor)
     pattern = pattern_of(desk, cursor)
-    hits = library.hit_lines(document, pattern)[:MAX_HITS]
+    hits = library.hit_lines(document, pattern)[: at.MAX_HITS]
     if not hits:
         return [f"No `find` results for pattern: `{_short(pattern)}`"]
     text = library.lines(document)
     lines: list[str] = []
     for number, hit in enumerate(hits):
-        lines += [f"# 【{number}†match at L{hit}】", *text[hit : hit + HIT_LINES], ""]
+        lines += [f"# 【{number}†match at L{hit}】", *text[hit : hit + at.HIT_LINES], ""]
     return lines[:-1]
 
 
@@ -166,8 +137,8 @@ def _result_lines(desk: Desk, cursor: int) -> list[str]:
 
 def _topn(desk: Desk, cursor: int) -> int:
     """How many results are shown: a free call may ask for fewer than there are."""
-    lines = int(desk.record[LINES + cursor])
-    return lines if lines > 0 else RESULTS
+    lines = int(desk.record[at.LINES + cursor])
+    return lines if lines > 0 else at.RESULTS
 
 
 def show(desk: Desk, cursor: int | None = None, *, whole: bool = False) -> str:
@@ -179,18 +150,18 @@ def show(desk: Desk, cursor: int | None = None, *, whole: bool = False) -> str:
         whole: show all hits of a find, not only those that count as in view.
     """
     if cursor is None:
-        cursor = int(desk.record[TOP])
+        cursor = int(desk.record[at.TOP])
     if cursor < 0:
         return "No page is open yet. Search first."
     title, url = heading(desk, cursor)
     lines = page_lines(desk, cursor)
-    kind = desk.record[KIND + cursor]
+    kind = desk.record[at.KIND + cursor]
     first, last = 0, len(lines)
-    if kind == PAGE_DOCUMENT:
-        first = int(desk.record[LOC + cursor])
-        last = min(last, first + int(desk.record[LINES + cursor]))
-    elif kind == PAGE_FIND and not whole:
-        last = min(last, WINDOW // HIT_LINES * (HIT_LINES + 2) - 1)
+    if kind == at.PAGE_DOCUMENT:
+        first = int(desk.record[at.LOC + cursor])
+        last = min(last, first + int(desk.record[at.LINES + cursor]))
+    elif kind == at.PAGE_FIND and not whole:
+        last = min(last, at.WINDOW // at.HIT_LINES * (at.HIT_LINES + 2) - 1)
     shown = [f"L{number}: {lines[number]}" for number in range(first, last)]
     return "\n".join(
         [
@@ -214,12 +185,12 @@ def execute(desk: Desk, role: int, call: Call) -> int:
         call: ``{"tool": ..., arguments}`` as `calls.read_call` gives it.
     """
     record = desk.record
-    record[LAST_ROLE] = role
-    record[LAST_ERROR] = 0
+    record[at.LAST_ROLE] = role
+    record[at.LAST_ERROR] = 0
     reward = 0
     try:
         reward = _TOOLS[call["tool"]](desk, call)
-        record[LAST_OUTCOME] = OUTCOME_ACTED
+        record[at.LAST_OUTCOME] = at.OUTCOME_ACTED
     except _CallError as error:
         fail(desk, role, str(error))
     finish_turn(record, desk.rows, desk.questions.tables, reward)
@@ -228,13 +199,13 @@ def execute(desk: Desk, role: int, call: Call) -> int:
 
 def fail(desk: Desk, role: int, message: str) -> None:
     """Note why a call failed, for whoever acts next to read."""
-    desk.record[LAST_ROLE] = role
-    desk.record[LAST_OUTCOME] = OUTCOME_ERROR
-    desk.record[LAST_ERROR] = 1 + _keep(desk, message)
+    desk.record[at.LAST_ROLE] = role
+    desk.record[at.LAST_OUTCOME] = at.OUTCOME_ERROR
+    desk.record[at.LAST_ERROR] = 1 + _keep(desk, message)
 
 
 def _room(desk: Desk) -> None:
-    if int(desk.record[TOP]) + 1 >= STACK:
+    if int(desk.record[at.TOP]) + 1 >= at.STACK:
         raise _CallError("The page stack is full: answer now.")
 
 
@@ -248,10 +219,12 @@ def _keep(desk: Desk, text: str) -> int:
     texts = desk.texts
     if text in texts:
         return texts.index(text)
-    if len(texts) < MAX_TEXTS:
+    if len(texts) < at.MAX_TEXTS:
         texts.append(text)
         return len(texts) - 1
-    needed = {FREE - int(ref) for ref in desk.record[REF : REF + int(desk.record[TOP]) + 1]}
+    needed = {
+        at.FREE - int(ref) for ref in desk.record[at.REF : at.REF + int(desk.record[at.TOP]) + 1]
+    }
     place = next(place for place in reversed(range(len(texts))) if place not in needed)
     texts[place] = text
     return place
@@ -259,7 +232,7 @@ def _keep(desk: Desk, text: str) -> int:
 
 def _cursor(desk: Desk, call: Call) -> int:
     """The cursor of a call; -1 means the page on top."""
-    top = int(desk.record[TOP])
+    top = int(desk.record[at.TOP])
     cursor = int(call.get("cursor", -1))
     if top < 0:
         raise _CallError("No page is open yet: search first.")
@@ -273,12 +246,12 @@ def _cursor(desk: Desk, call: Call) -> int:
 def _search(desk: Desk, call: Call) -> int:
     _room(desk)
     query = call["query"][:MAX_QUERY]
-    topn = max(1, min(RESULTS, int(call.get("topn", RESULTS))))
-    desk.record[SEARCHES] += 1
-    ref = FREE - _keep(desk, query)
+    topn = max(1, min(at.RESULTS, int(call.get("topn", at.RESULTS))))
+    desk.record[at.SEARCHES] += 1
+    ref = at.FREE - _keep(desk, query)
     row = desk.questions.shelf.query_row(query)
-    top = int(desk.record[TOP])
-    push(desk.record, desk.rows, desk.questions.tables, PAGE_SEARCH, ref, 0, topn, top, -1, row)
+    top = int(desk.record[at.TOP])
+    push(desk.record, desk.rows, desk.questions.tables, at.PAGE_SEARCH, ref, 0, topn, top, -1, row)
     return 0
 
 
@@ -290,15 +263,15 @@ def _open(desk: Desk, call: Call) -> int:
     record = desk.record
     if isinstance(target, str):
         document = _addressed(desk, one_line(target))
-        return _open_at(desk, document, loc, lines, int(record[TOP]))
+        return _open_at(desk, document, loc, lines, int(record[at.TOP]))
     cursor = _cursor(desk, call)
-    kind = int(record[KIND + cursor])
+    kind = int(record[at.KIND + cursor])
     if target < 0:
-        if kind == PAGE_SEARCH:
+        if kind == at.PAGE_SEARCH:
             raise _CallError("A list of results is shown as a whole: open a result by its id.")
-        parent = cursor if kind == PAGE_DOCUMENT else int(record[PARENT + cursor])
-        page = int(record[REF + parent])
-        return _open_at(desk, page, loc, lines, int(record[PARENT + parent]))
+        parent = cursor if kind == at.PAGE_DOCUMENT else int(record[at.PARENT + cursor])
+        page = int(record[at.REF + parent])
+        return _open_at(desk, page, loc, lines, int(record[at.PARENT + parent]))
     document, line = _follow(desk, cursor, int(target))
     return _open_at(desk, document, line if loc < 0 else loc, lines, cursor)
 
@@ -311,8 +284,8 @@ def _addressed(desk: Desk, url: str) -> int:
     """
     record, library = desk.record, desk.questions.shelf
     document = library.corpus.by_url.get(url, -1)
-    for page in range(int(record[TOP]) + 1):
-        if record[KIND + page] == PAGE_SEARCH:
+    for page in range(int(record[at.TOP]) + 1):
+        if record[at.KIND + page] == at.PAGE_SEARCH:
             shown = document >= 0 and document in _found(desk, page)
         else:
             here = _document_of(desk, page)
@@ -342,15 +315,15 @@ def _found(desk: Desk, cursor: int) -> list[int]:
 def _follow(desk: Desk, cursor: int, number: int) -> tuple[int, int]:
     """The document that link ``number`` of a page leads to, and the line to begin with."""
     record, library = desk.record, desk.questions.shelf
-    kind = int(record[KIND + cursor])
-    if kind == PAGE_SEARCH:
+    kind = int(record[at.KIND + cursor])
+    if kind == at.PAGE_SEARCH:
         found = _found(desk, cursor)
         if number >= len(found):
             raise _CallError(f"Page {cursor} has no link {number}.")
         return found[number], 0
     document = _document_of(desk, cursor)
-    if kind == PAGE_FIND:
-        hits = library.hit_lines(document, pattern_of(desk, cursor))[:MAX_HITS]
+    if kind == at.PAGE_FIND:
+        hits = library.hit_lines(document, pattern_of(desk, cursor))[: at.MAX_HITS]
         if number >= len(hits):
             raise _CallError(f"Page {cursor} has no match {number}.")
         return document, hits[number]
@@ -370,7 +343,7 @@ def _open_at(desk: Desk, document: int, loc: int, lines: int, parent: int) -> in
             f"Line {loc} is beyond the end of the page, whose last line is "
             f"{max(0, end - first - 1)}."
         )
-    desk.record[OPENS] += 1
+    desk.record[at.OPENS] += 1
     tables = desk.questions.tables
     return int(
         open_document(desk.record, desk.rows, tables, document, max(0, loc), lines, parent, -1)
@@ -381,19 +354,19 @@ def _find(desk: Desk, call: Call) -> int:
     _room(desk)
     cursor = _cursor(desk, call)
     record, library = desk.record, desk.questions.shelf
-    if record[KIND + cursor] == PAGE_FIND and int(call.get("cursor", -1)) == -1:
-        cursor = int(record[PARENT + cursor])
-    if record[KIND + cursor] != PAGE_DOCUMENT:
+    if record[at.KIND + cursor] == at.PAGE_FIND and int(call.get("cursor", -1)) == -1:
+        cursor = int(record[at.PARENT + cursor])
+    if record[at.KIND + cursor] != at.PAGE_DOCUMENT:
         raise _CallError("`find` works on a document, not on a list of results: open one first.")
     pattern = call["pattern"][:MAX_QUERY]
-    record[FINDS] += 1
-    known = desk.questions.ready(int(record[QUESTION])).patterns
+    record[at.FINDS] += 1
+    known = desk.questions.ready(int(record[at.QUESTION])).patterns
     if pattern.lower() in known:
         ref = known.index(pattern.lower())
-        row = int(desk.questions.arrays["q_pattern_rows"][record[QUESTION], ref])
+        row = int(desk.questions.arrays["q_pattern_rows"][record[at.QUESTION], ref])
     else:
-        ref, row = FREE - _keep(desk, pattern), library.pattern_row(pattern)
-    push(record, desk.rows, desk.questions.tables, PAGE_FIND, ref, 0, 0, cursor, -1, row)
+        ref, row = at.FREE - _keep(desk, pattern), library.pattern_row(pattern)
+    push(record, desk.rows, desk.questions.tables, at.PAGE_FIND, ref, 0, 0, cursor, -1, row)
     return 0
 
 
@@ -404,13 +377,13 @@ def _answer(desk: Desk, call: Call) -> int:
     if not answer:
         raise _CallError("The answer is empty.")
     cursor, line = -1, -1
-    if cited is not None and int(cited[1]) <= int(record[TOP]):
+    if cited is not None and int(cited[1]) <= int(record[at.TOP]):
         cursor, line = int(cited[1]), int(cited[2])
-        if record[KIND + cursor] == PAGE_FIND:
-            cursor = int(record[PARENT + cursor])
-    question = desk.questions.questions[int(record[QUESTION])]
+        if record[at.KIND + cursor] == at.PAGE_FIND:
+            cursor = int(record[at.PARENT + cursor])
+    question = desk.questions.questions[int(record[at.QUESTION])]
     right = accepts(answer, question.answers)
-    ref = FREE - _keep(desk, answer)
+    ref = at.FREE - _keep(desk, answer)
     return int(give_answer(record, ref, cursor, line, right, right and grounded(desk, answer)))
 
 
@@ -420,9 +393,9 @@ def grounded(desk: Desk, answer: str) -> bool:
         return True
     record, library, wanted = desk.record, desk.questions.shelf, answer_keys(answer)
     opened = {
-        int(record[REF + page])
-        for page in range(int(record[TOP]) + 1)
-        if record[KIND + page] == PAGE_DOCUMENT
+        int(record[at.REF + page])
+        for page in range(int(record[at.TOP]) + 1)
+        if record[at.KIND + page] == at.PAGE_DOCUMENT
     }
     for document in opened:
         first, last = library.arrays["men_start"][document : document + 2].tolist()

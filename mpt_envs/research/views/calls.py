@@ -30,39 +30,15 @@ from mpt_envs.research.data.pages import fold
 from mpt_envs.research.rules.scoring import answer_keys
 from mpt_envs.research.rules.turn import top_kind
 from mpt_envs.research.views.browser import Call, Desk, query_of
-from mpt_envs.research.world.layout import (
-    ACTIONS,
-    ANSWER,
-    FIND,
-    FINDER,
-    ITEM_MENTION,
-    ITEM_NAME,
-    ITEM_TARGET,
-    KIND,
-    LINES,
-    LOC,
-    N_ACTIONS,
-    N_ITEMS,
-    OPEN,
-    OPENER,
-    PAGE_SEARCH,
-    QUESTION,
-    ROLES,
-    SCROLL_DOWN,
-    SCROLL_UP,
-    SEARCH_ITEM,
-    SEARCH_QUESTION,
-    SEARCHER,
-    TOP,
-)
+from mpt_envs.research.world import layout as at
 from wrappers.answer_json import Fields, read_json
 from wrappers.task import ParseError
 
 #: Role of each tool, and its arguments: (name, type, whether it must be given), in order.
 TOOLS: Final[dict[str, tuple[int, tuple[tuple[str, tuple[type, ...], bool], ...]]]] = {
-    "search": (SEARCHER, (("query", (str,), True), ("topn", (int,), False))),
+    "search": (at.SEARCHER, (("query", (str,), True), ("topn", (int,), False))),
     "open": (
-        OPENER,
+        at.OPENER,
         (
             ("id", (int, str), False),
             ("cursor", (int,), False),
@@ -70,8 +46,8 @@ TOOLS: Final[dict[str, tuple[int, tuple[tuple[str, tuple[type, ...], bool], ...]
             ("num_lines", (int,), False),
         ),
     ),
-    "find": (FINDER, (("pattern", (str,), True), ("cursor", (int,), False))),
-    "answer": (FINDER, (("answer", (str,), True), ("citations", (str, list), False))),
+    "find": (at.FINDER, (("pattern", (str,), True), ("cursor", (int,), False))),
+    "answer": (at.FINDER, (("answer", (str,), True), ("citations", (str, list), False))),
 }
 _MAX_CALL: Final = 4000
 _LARGE: Final = 1 << 31
@@ -80,12 +56,12 @@ _TWICE: Final = "ambiguous|Name one tool, and give each of its arguments once."
 _CALL: Final = re.compile(r"(?:browser\.)?(search|open|find|answer)\s*\(", re.IGNORECASE)
 _OTHERS: Final = tuple(
     {
-        name: ROLES[other]
-        for other, names in enumerate(ACTIONS)
+        name: at.ROLES[other]
+        for other, names in enumerate(at.ACTIONS)
         for name in names
-        if name not in ACTIONS[role]
+        if name not in at.ACTIONS[role]
     }
-    for role in range(len(ROLES))
+    for role in range(len(at.ROLES))
 )
 
 
@@ -104,7 +80,7 @@ def read(
     Returns:
         The index of a listed action; a call, where any may be made; or why it is neither.
     """
-    free = len(names) > N_ACTIONS[role]
+    free = len(names) > at.N_ACTIONS[role]
     if not isinstance(text, str) or len(text) > MAX_LENGTH:
         return read_action(text, names, mask)
     body = without_fence(text.rpartition("</think>")[2].strip())
@@ -117,7 +93,7 @@ def read(
         return ParseError(kind, message, start)
     owner = TOOLS[call["tool"]][0]
     if owner != role:
-        message = f"{call['tool']} is a tool of the {ROLES[owner]}, not yours."
+        message = f"{call['tool']} is a tool of the {at.ROLES[owner]}, not yours."
         return ParseError("other_role", message, start)
     if free:
         return call
@@ -264,55 +240,55 @@ def is_call(role: int, value: Any) -> bool:
 def _listed(desk: Desk, role: int, call: Call) -> int | None:
     """The listed action that does what a call says; None: there is none."""
     record = desk.record
-    top, count = int(record[TOP]), int(record[N_ITEMS])
+    top, count = int(record[at.TOP]), int(record[at.N_ITEMS])
     names = desk.questions.shelf.names
-    items = [names[i] for i in record[ITEM_NAME : ITEM_NAME + count].tolist()]
-    index = int(record[QUESTION])
+    items = [names[i] for i in record[at.ITEM_NAME : at.ITEM_NAME + count].tolist()]
+    index = int(record[at.QUESTION])
     if call.get("cursor", -1) not in (-1, top):
         return None
-    if role == SEARCHER:
+    if role == at.SEARCHER:
         wanted = fold(call["query"])
         if wanted == fold(desk.questions.questions[index].question):
-            return SEARCH_QUESTION
+            return at.SEARCH_QUESTION
         own = [fold(name) for name in desk.questions.ready(index).names]
         if wanted in own:
-            return SEARCH_QUESTION + 1 + own.index(wanted)
+            return at.SEARCH_QUESTION + 1 + own.index(wanted)
         listed = [fold(item) for item in items]
-        return SEARCH_ITEM + listed.index(wanted) if wanted in listed else None
-    if role == OPENER:
+        return at.SEARCH_ITEM + listed.index(wanted) if wanted in listed else None
+    if role == at.OPENER:
         return _listed_open(desk, call, count)
     if call["tool"] == "find":
         patterns = desk.questions.ready(index).patterns
         wanted = call["pattern"].strip().lower()
-        return FIND + patterns.index(wanted) if wanted in patterns else None
+        return at.FIND + patterns.index(wanted) if wanted in patterns else None
     keys = answer_keys(re.sub(r"【[^】]*】", " ", call["answer"]))
     same = [k for k, item in enumerate(items) if not keys.isdisjoint(answer_keys(item))]
-    return ANSWER + same[0] if same else None
+    return at.ANSWER + same[0] if same else None
 
 
 def _listed_open(desk: Desk, call: Call, count: int) -> int | None:
     record = desk.record
-    top = int(record[TOP])
+    top = int(record[at.TOP])
     library = desk.questions.shelf
-    targets = record[ITEM_TARGET : ITEM_TARGET + count].tolist()
+    targets = record[at.ITEM_TARGET : at.ITEM_TARGET + count].tolist()
     wanted = call.get("id", -1)
     if isinstance(wanted, str):
         document = library.corpus.by_url.get(wanted, -1)
-        return OPEN + targets.index(document) if document >= 0 and document in targets else None
+        return at.OPEN + targets.index(document) if document >= 0 and document in targets else None
     if wanted < 0:
         loc = int(call.get("loc", -1))
-        if top < 0 or record[KIND + top] == PAGE_SEARCH:
+        if top < 0 or record[at.KIND + top] == at.PAGE_SEARCH:
             return None
-        here, lines = int(record[LOC + top]), int(record[LINES + top])
+        here, lines = int(record[at.LOC + top]), int(record[at.LINES + top])
         if loc == here + lines:
-            return SCROLL_DOWN
-        return SCROLL_UP if loc >= 0 and loc == max(0, here - lines) else None
-    if top_kind(record) == PAGE_SEARCH:
-        return OPEN + wanted if wanted < count else None
+            return at.SCROLL_DOWN
+        return at.SCROLL_UP if loc >= 0 and loc == max(0, here - lines) else None
+    if top_kind(record) == at.PAGE_SEARCH:
+        return at.OPEN + wanted if wanted < count else None
     links = library.arrays["men_link"]
-    for item, mention in enumerate(record[ITEM_MENTION : ITEM_MENTION + count].tolist()):
+    for item, mention in enumerate(record[at.ITEM_MENTION : at.ITEM_MENTION + count].tolist()):
         if int(links[mention]) == wanted:
-            return OPEN + item
+            return at.OPEN + item
     return None
 
 

@@ -13,39 +13,7 @@ import numpy as np
 
 from mpt_envs.research.kernel import kernel
 from mpt_envs.research.rules.turn import document_in_view, first_hit, stands_in
-from mpt_envs.research.world.layout import (
-    CONTEXT,
-    EVIDENCE,
-    FINDS,
-    HITS,
-    ITEM_MENTION,
-    ITEM_NAME,
-    ITEM_TARGET,
-    ITEMS,
-    KIND,
-    LAST_OUTCOME,
-    LAST_ROLE,
-    LINES,
-    LOC,
-    N_ITEMS,
-    NAMES,
-    NEXT,
-    OPENS,
-    OUTCOME_ACTED,
-    PAGE_DOCUMENT,
-    PAGE_FIND,
-    PAGE_LINES,
-    PAGE_SEARCH,
-    PARENT,
-    PASSED,
-    PATTERNS,
-    QUERY,
-    QUESTION,
-    REF,
-    SEARCHES,
-    TOP,
-    WINDOW,
-)
+from mpt_envs.research.world import layout as at
 
 _VIEW: Final = (
     "korean", "asks_number", "number_of_patterns", "number_of_names",
@@ -68,16 +36,16 @@ PER_NAME: Final = len(_PER_NAME)
 PER_PATTERN: Final = len(_PER_PATTERN)
 PER_ITEM: Final = len(_PER_ITEM)
 NAME_AT: Final = N_VIEW
-PATTERN_AT: Final = NAME_AT + NAMES * PER_NAME
-ITEM_AT: Final = PATTERN_AT + PATTERNS * PER_PATTERN
-OBSERVATION_SIZE: Final = ITEM_AT + ITEMS * PER_ITEM
+PATTERN_AT: Final = NAME_AT + at.NAMES * PER_NAME
+ITEM_AT: Final = PATTERN_AT + at.PATTERNS * PER_PATTERN
+OBSERVATION_SIZE: Final = ITEM_AT + at.ITEMS * PER_ITEM
 
 #: Name of each entry, for people.
 FEATURE_NAMES: Final = (
     *_VIEW,
-    *(f"name_{k}_{name}" for k in range(NAMES) for name in _PER_NAME),
-    *(f"pattern_{k}_{name}" for k in range(PATTERNS) for name in _PER_PATTERN),
-    *(f"item_{k}_{name}" for k in range(ITEMS) for name in _PER_ITEM),
+    *(f"name_{k}_{name}" for k in range(at.NAMES) for name in _PER_NAME),
+    *(f"pattern_{k}_{name}" for k in range(at.PATTERNS) for name in _PER_PATTERN),
+    *(f"item_{k}_{name}" for k in range(at.ITEMS) for name in _PER_ITEM),
 )
 
 
@@ -103,12 +71,12 @@ def _shared(first, low, high, second, begin, end):
 @kernel
 def _was_searched(s, t, name):
     """Whether a name was searched, be it as an item or as a name of the question."""
-    question = s[QUESTION]
-    for page in range(s[TOP] + 1):
-        if s[KIND + page] == PAGE_SEARCH:
-            ref = s[REF + page]
-            k = QUERY - ref - 1
-            if ref == name or (0 <= k < NAMES and t.q_name_id[question, k] == name):
+    question = s[at.QUESTION]
+    for page in range(s[at.TOP] + 1):
+        if s[at.KIND + page] == at.PAGE_SEARCH:
+            ref = s[at.REF + page]
+            k = at.QUERY - ref - 1
+            if ref == name or (0 <= k < at.NAMES and t.q_name_id[question, k] == name):
                 return True
     return False
 
@@ -116,19 +84,19 @@ def _was_searched(s, t, name):
 @kernel
 def _name_was_searched(s, t, k):
     """Whether a name of the question was searched."""
-    name = t.q_name_id[s[QUESTION], k]
+    name = t.q_name_id[s[at.QUESTION], k]
     if name >= 0:
         return _was_searched(s, t, name)
-    for page in range(s[TOP] + 1):
-        if s[KIND + page] == PAGE_SEARCH and s[REF + page] == QUERY - 1 - k:
+    for page in range(s[at.TOP] + 1):
+        if s[at.KIND + page] == at.PAGE_SEARCH and s[at.REF + page] == at.QUERY - 1 - k:
             return True
     return False
 
 
 @kernel
 def _was_opened(s, document):
-    for page in range(s[TOP] + 1):
-        if s[KIND + page] == PAGE_DOCUMENT and s[REF + page] == document:
+    for page in range(s[at.TOP] + 1):
+        if s[at.KIND + page] == at.PAGE_DOCUMENT and s[at.REF + page] == document:
             return True
     return False
 
@@ -144,81 +112,81 @@ def write_observation(s, t, out):
     one, zero = np.float32(1), np.float32(0)
     for k in range(OBSERVATION_SIZE):
         out[k] = zero
-    question = s[QUESTION]
-    top = s[TOP]
-    kind = s[KIND + top] if top >= 0 else 0
+    question = s[at.QUESTION]
+    top = s[at.TOP]
+    kind = s[at.KIND + top] if top >= 0 else 0
     patterns = t.q_patterns[question]
     names = t.q_names[question]
     out[0] = np.float32(t.q_flags[question, 0])
     out[1] = np.float32(t.q_flags[question, 1])
-    out[2] = np.float32(patterns) / np.float32(PATTERNS)
-    out[3] = np.float32(names) / np.float32(NAMES)
+    out[2] = np.float32(patterns) / np.float32(at.PATTERNS)
+    out[3] = np.float32(names) / np.float32(at.NAMES)
     if kind > 0:
         out[3 + kind] = one
-    if kind == PAGE_DOCUMENT:
-        out[7] = one if s[LOC + top] > 0 else zero
-        out[8] = one if s[LOC + top] + s[LINES + top] < s[PAGE_LINES] else zero
-        out[9] = min(one, np.float32(s[LOC + top]) / np.float32(max(1, s[PAGE_LINES])))
-    out[10] = min(one, np.float32(s[HITS]) / np.float32(4))
-    out[11] = np.float32(s[N_ITEMS]) / np.float32(ITEMS)
-    out[12] = one if top >= 0 and s[PARENT + top] >= 0 else zero
-    out[13] = min(one, np.float32(s[SEARCHES]) / np.float32(8))
-    out[14] = min(one, np.float32(s[OPENS]) / np.float32(8))
-    out[15] = min(one, np.float32(s[FINDS]) / np.float32(8))
-    if s[LAST_ROLE] >= 0:
-        out[16 + s[LAST_ROLE]] = one
-    out[19] = one if s[LAST_OUTCOME] == OUTCOME_ACTED else zero
+    if kind == at.PAGE_DOCUMENT:
+        out[7] = one if s[at.LOC + top] > 0 else zero
+        out[8] = one if s[at.LOC + top] + s[at.LINES + top] < s[at.PAGE_LINES] else zero
+        out[9] = min(one, np.float32(s[at.LOC + top]) / np.float32(max(1, s[at.PAGE_LINES])))
+    out[10] = min(one, np.float32(s[at.HITS]) / np.float32(4))
+    out[11] = np.float32(s[at.N_ITEMS]) / np.float32(at.ITEMS)
+    out[12] = one if top >= 0 and s[at.PARENT + top] >= 0 else zero
+    out[13] = min(one, np.float32(s[at.SEARCHES]) / np.float32(8))
+    out[14] = min(one, np.float32(s[at.OPENS]) / np.float32(8))
+    out[15] = min(one, np.float32(s[at.FINDS]) / np.float32(8))
+    if s[at.LAST_ROLE] >= 0:
+        out[16 + s[at.LAST_ROLE]] = one
+    out[19] = one if s[at.LAST_OUTCOME] == at.OUTCOME_ACTED else zero
     document = document_in_view(s)
     if document >= 0:
         seen = 0
         for page in range(top + 1):
-            if s[KIND + page] == PAGE_DOCUMENT and s[REF + page] == document:
+            if s[at.KIND + page] == at.PAGE_DOCUMENT and s[at.REF + page] == document:
                 seen += 1
         out[21] = one if seen == 1 else zero
     for page in range(top + 1):
-        if s[KIND + page] == PAGE_SEARCH and s[REF + page] == QUERY:
+        if s[at.KIND + page] == at.PAGE_SEARCH and s[at.REF + page] == at.QUERY:
             out[20] = one
     for k in range(names):
-        at = NAME_AT + k * PER_NAME
-        out[at] = one
-        out[at + 1] = one if _name_was_searched(s, t, k) else zero
-        out[at + 2] = np.float32(t.q_flags[question, 3 + k])
-        out[at + 3] = one if k == 0 else zero
-        out[at + 4] = one if k == names - 1 else zero
+        offset = NAME_AT + k * PER_NAME
+        out[offset] = one
+        out[offset + 1] = one if _name_was_searched(s, t, k) else zero
+        out[offset + 2] = np.float32(t.q_flags[question, 3 + k])
+        out[offset + 3] = one if k == 0 else zero
+        out[offset + 4] = one if k == names - 1 else zero
     chained = t.q_flags[question, 2]
-    following = s[NEXT]
+    following = s[at.NEXT]
     out[23] = one if following >= 0 and following == chained - 1 else zero
     out[24] = one if following < 0 else zero
     passed = 0
-    finding = s[REF + top] if kind == PAGE_FIND else -1
+    finding = s[at.REF + top] if kind == at.PAGE_FIND else -1
     for k in range(patterns):
-        at = PATTERN_AT + k * PER_PATTERN
-        out[at] = one
-        out[at + 1] = one if k < chained else zero
-        out[at + 2] = one if k == following else zero
-        if top >= 0 and (s[PASSED + top] >> k & 1):
-            out[at + 3] = one
+        offset = PATTERN_AT + k * PER_PATTERN
+        out[offset] = one
+        out[offset + 1] = one if k < chained else zero
+        out[offset + 2] = one if k == following else zero
+        if top >= 0 and (s[at.PASSED + top] >> k & 1):
+            out[offset + 3] = one
             passed += 1
         row = t.q_pattern_rows[question, k]
-        if kind == PAGE_DOCUMENT:
+        if kind == at.PAGE_DOCUMENT:
             first, last = first_hit(t, row, document)
             for hit in range(first, last):
                 line = t.pat_hits[hit] - t.line_start[document]
-                if s[LOC + top] <= line < s[LOC + top] + s[LINES + top]:
-                    out[at + 4] = one
+                if s[at.LOC + top] <= line < s[at.LOC + top] + s[at.LINES + top]:
+                    out[offset + 4] = one
         if document >= 0:
             # A find since this document came into view.
             page = top
-            while page >= 0 and s[KIND + page] != PAGE_SEARCH:
+            while page >= 0 and s[at.KIND + page] != at.PAGE_SEARCH:
                 if (
-                    s[KIND + page] == PAGE_FIND
-                    and s[REF + page] == k
-                    and (s[REF + s[PARENT + page]] == document)
+                    s[at.KIND + page] == at.PAGE_FIND
+                    and s[at.REF + page] == k
+                    and (s[at.REF + s[at.PARENT + page]] == document)
                 ):
-                    out[at + 5] = one
+                    out[offset + 5] = one
                 page -= 1
-        out[at + 6] = one if k == finding else zero
-    out[22] = np.float32(passed) / np.float32(PATTERNS)
+        out[offset + 6] = one if k == finding else zero
+    out[22] = np.float32(passed) / np.float32(at.PATTERNS)
     _write_items(s, t, out, question, finding)
 
 
@@ -226,68 +194,68 @@ def write_observation(s, t, out):
 def _write_items(s, t, out, question, finding):
     """The features of the items in view."""
     one, zero = np.float32(1), np.float32(0)
-    following = s[NEXT]
+    following = s[at.NEXT]
     tokens = t.q_tokens[question]
-    for k in range(s[N_ITEMS]):
-        at = ITEM_AT + k * PER_ITEM
-        name = s[ITEM_NAME + k]
-        target = s[ITEM_TARGET + k]
-        mention = s[ITEM_MENTION + k]
+    for k in range(s[at.N_ITEMS]):
+        offset = ITEM_AT + k * PER_ITEM
+        name = s[at.ITEM_NAME + k]
+        target = s[at.ITEM_TARGET + k]
+        mention = s[at.ITEM_MENTION + k]
         low, high = t.name_start[name], t.name_start[name + 1]
         size = high - low
-        out[at] = one
-        out[at + 1] = one if target >= 0 else zero
+        out[offset] = one
+        out[offset + 1] = one if target >= 0 else zero
         if target >= 0 and _was_opened(s, target):
-            out[at + 4] = one
+            out[offset + 4] = one
         if _was_searched(s, t, name):
-            out[at + 5] = one
+            out[offset + 5] = one
         if size > 0:
             shared = _shared(t.name_tok, low, high, tokens, 0, tokens.shape[0])
-            out[at + 6] = np.float32(shared) / np.float32(size)
+            out[offset + 6] = np.float32(shared) / np.float32(size)
         if mention < 0:
             lead, lead_end = t.lead_start[target], t.lead_start[target + 1]
             shared = _shared(t.lead_tok, lead, lead_end, tokens, 0, tokens.shape[0])
-            out[at + 7] = min(one, np.float32(shared) / np.float32(6))
-            _write_result(s, t, out, at, question, name, lead, lead_end)
+            out[offset + 7] = min(one, np.float32(shared) / np.float32(6))
+            _write_result(s, t, out, offset, question, name, lead, lead_end)
             continue
-        out[at + 2] = np.float32(t.men_number[mention])
-        out[at + 3] = np.float32(t.men_doubt[mention])
+        out[offset + 2] = np.float32(t.men_number[mention])
+        out[offset + 3] = np.float32(t.men_doubt[mention])
         sentence = t.men_sent[mention]
         begin, end = t.sent_start[sentence], t.sent_start[sentence + 1]
         shared = _shared(t.sent_tok, begin, end, tokens, 0, tokens.shape[0])
-        out[at + 7] = min(one, np.float32(shared) / np.float32(4))
+        out[offset + 7] = min(one, np.float32(shared) / np.float32(4))
         if following >= 0 and stands_in(t, t.q_pattern_rows[question, following], sentence):
-            out[at + 11] = one
-            if out[at + 3] == zero:
+            out[offset + 11] = one
+            if out[offset + 3] == zero:
                 out[25] = one
                 if target >= 0:
                     out[26] = one
         if finding >= 0 and stands_in(t, t.q_pattern_rows[question, finding], sentence):
-            out[at + 12] = one
+            out[offset + 12] = one
 
 
 @kernel
-def _write_result(s, t, out, at, question, name, lead, lead_end):
+def _write_result(s, t, out, offset, question, name, lead, lead_end):
     """Features of a result: how its title and snippet fit the query and where it came from."""
     one = np.float32(1)
-    top = s[TOP]
-    ref = s[REF + top]
-    context = s[CONTEXT + top]
+    top = s[at.TOP]
+    ref = s[at.REF + top]
+    context = s[at.CONTEXT + top]
     if ref >= 0:
         low, high = t.name_start[ref], t.name_start[ref + 1]
         if t.name_fold[ref] == t.name_fold[name]:
-            out[at + 8] = one
+            out[offset + 8] = one
         if high > low:
             shared = _shared(t.name_tok, low, high, t.lead_tok, lead, lead_end)
-            out[at + 9] = np.float32(shared) / np.float32(high - low)
+            out[offset + 9] = np.float32(shared) / np.float32(high - low)
         if context >= 0:
             sentence = t.men_sent[context]
             begin, end = t.sent_start[sentence], t.sent_start[sentence + 1]
             shared = _shared(t.sent_tok, begin, end, t.lead_tok, lead, lead_end)
-            out[at + 10] = min(one, np.float32(shared) / np.float32(5))
+            out[offset + 10] = min(one, np.float32(shared) / np.float32(5))
         return
-    k = QUERY - ref - 1
-    if 0 <= k < NAMES:
+    k = at.QUERY - ref - 1
+    if 0 <= k < at.NAMES:
         size = 0
         while size < t.q_name_tok.shape[2] and t.q_name_tok[question, k, size] >= 0:
             size += 1
@@ -295,11 +263,11 @@ def _write_result(s, t, out, at, question, name, lead, lead_end):
             found = _shared(
                 t.lead_tok, lead, lead_end, t.q_name_tok[question, k], 0, t.q_name_tok.shape[2]
             )
-            out[at + 9] = np.float32(found) / np.float32(size)
+            out[offset + 9] = np.float32(found) / np.float32(size)
             low, high = t.name_start[name], t.name_start[name + 1]
             same = _shared(t.name_tok, low, high, t.q_name_tok[question, k], 0, size)
             if same == size and same == high - low:
-                out[at + 8] = one
+                out[offset + 8] = one
 
 
-assert WINDOW > 0 and EVIDENCE > 0
+assert at.WINDOW > 0 and at.EVIDENCE > 0

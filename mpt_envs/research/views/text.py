@@ -13,50 +13,7 @@ import numpy as np
 from mpt_envs.research.data.pages import one_line
 from mpt_envs.research.rules.metrics import answer_text
 from mpt_envs.research.views.browser import Desk, heading, pattern_of, query_of, show
-from mpt_envs.research.world.layout import (
-    ACTIONS,
-    ANSWER,
-    ANSWERED,
-    BACK,
-    CORRECT,
-    DONE,
-    DONE_RIGHT,
-    DONE_RUNNING,
-    FIND,
-    FINDER,
-    HITS,
-    ITEM_MENTION,
-    ITEM_NAME,
-    ITEM_TARGET,
-    KIND,
-    LAST_ERROR,
-    LAST_OUTCOME,
-    LAST_ROLE,
-    LINES,
-    LOC,
-    MASKS,
-    NO_ANSWER,
-    OPEN,
-    OPENER,
-    OUTCOME_ERROR,
-    OUTCOME_SKIPPED,
-    OUTCOME_WAITED,
-    PAGE_DOCUMENT,
-    PAGE_SEARCH,
-    PARENT,
-    QUESTION,
-    REF,
-    ROLES,
-    SCROLL_DOWN,
-    SCROLL_UP,
-    SEARCH_ITEM,
-    SEARCH_NAME,
-    SEARCH_QUESTION,
-    SEARCHER,
-    TOP,
-    TOP_CHANGED,
-    TURN,
-)
+from mpt_envs.research.world import layout as at
 from wrappers.task import Phase
 
 _LOG: Final = 8  # pages of the log that are shown
@@ -105,8 +62,8 @@ def profile(role: int, free_form: bool) -> str:
         free_form: whether it may write any tool call.
     """
     part = (
-        f"You are the {ROLES[role]} of a team (searcher, opener, finder) that shares one browser "
-        f"and answers a question from a corpus of pages. In each turn one agent acts. "
+        f"You are the {at.ROLES[role]} of a team (searcher, opener, finder) that shares one "
+        f"browser and answers a question from a corpus of pages. In each turn one agent acts. "
         f"{_PART[role]}"
     )
     how = "Answer with the name or number of one of the actions that are listed each turn."
@@ -127,7 +84,7 @@ def prompt(desk: Desk, role: int, phase: Phase, free_form: bool) -> str:
     record = desk.record
     lines = [
         f"Question: {question_of(desk)}",
-        f"Turn {int(record[TURN]) + 1}.{_over(desk)}",
+        f"Turn {int(record[at.TURN]) + 1}.{_over(desk)}",
         "Pages so far:",
         *(log_lines(desk) or ["  none"]),
     ]
@@ -136,39 +93,39 @@ def prompt(desk: Desk, role: int, phase: Phase, free_form: bool) -> str:
         lines.append(f"Error: {error}")
     lines += ["", show(desk, whole=free_form), ""]
     lines.append("Legal actions:" if phase == "act" else "If you win this turn you can:")
-    mask = int(record[MASKS + role])
-    for index, name in enumerate(ACTIONS[role]):
+    mask = int(record[at.MASKS + role])
+    for index, name in enumerate(at.ACTIONS[role]):
         if mask >> index & 1:
             lines.append(f"{index}. {name}: {describe(desk, role, index)}")
-    if free_form and record[DONE] == DONE_RUNNING:
+    if free_form and record[at.DONE] == at.DONE_RUNNING:
         lines.append(f"Or a tool call: {_TOOL_HELP[role]}")
     return "\n".join(lines)
 
 
 def question_of(desk: Desk) -> str:
     """The question on one line."""
-    text = desk.questions.questions[int(desk.record[QUESTION])].question
+    text = desk.questions.questions[int(desk.record[at.QUESTION])].question
     return one_line(text)
 
 
 def _over(desk: Desk) -> str:
-    if desk.record[DONE] == DONE_RUNNING:
+    if desk.record[at.DONE] == at.DONE_RUNNING:
         return ""
-    how = "rightly" if desk.record[DONE] == DONE_RIGHT else "wrongly"
-    if desk.record[DONE] != DONE_RIGHT and desk.record[CORRECT]:
+    how = "rightly" if desk.record[at.DONE] == at.DONE_RIGHT else "wrongly"
+    if desk.record[at.DONE] != at.DONE_RIGHT and desk.record[at.CORRECT]:
         how = "rightly, but without having opened a page that says so"
     return f" The episode is over: answered {how}."
 
 
 def error_of(desk: Desk) -> str:
     """Why the last tool call failed, "" if it did not."""
-    number = int(desk.record[LAST_ERROR])
+    number = int(desk.record[at.LAST_ERROR])
     return desk.texts[number - 1] if number else ""
 
 
 def log_lines(desk: Desk, count: int = _LOG) -> list[str]:
     """The last pages of the stack, a line each."""
-    top = int(desk.record[TOP])
+    top = int(desk.record[at.TOP])
     first = max(0, top + 1 - count)
     lines = [f"  ... {first} earlier"] if first else []
     return lines + [f"  [{cursor}] {event(desk, cursor)}" for cursor in range(first, top + 1)]
@@ -177,16 +134,16 @@ def log_lines(desk: Desk, count: int = _LOG) -> list[str]:
 def event(desk: Desk, cursor: int) -> str:
     """What brought a page onto the stack, in words."""
     record, library = desk.record, desk.questions.shelf
-    kind, ref = int(record[KIND + cursor]), int(record[REF + cursor])
-    if kind == PAGE_SEARCH:
+    kind, ref = int(record[at.KIND + cursor]), int(record[at.REF + cursor])
+    if kind == at.PAGE_SEARCH:
         found = int((library.arrays["results"][int(desk.rows[cursor])] >= 0).sum())
         query = one_line(query_of(desk, cursor))[:120]
         return f'searched "{query}": {found} result{"" if found == 1 else "s"}'
-    if kind == PAGE_DOCUMENT:
-        loc = int(record[LOC + cursor])
+    if kind == at.PAGE_DOCUMENT:
+        loc = int(record[at.LOC + cursor])
         where = f" from line {loc}" if loc else ""
         return f"opened {library.corpus.documents[ref].title}{where}"
-    document = int(record[REF + int(record[PARENT + cursor])])
+    document = int(record[at.REF + int(record[at.PARENT + cursor])])
     pattern = one_line(pattern_of(desk, cursor))[:80]
     hits = len(library.hit_lines(document, pattern_of(desk, cursor)))
     title = library.corpus.documents[document].title
@@ -196,59 +153,59 @@ def event(desk: Desk, cursor: int) -> str:
 def describe(desk: Desk, role: int, action: int) -> str:
     """What a listed action would do now, in words."""
     record, library = desk.record, desk.questions.shelf
-    question = desk.questions.ready(int(record[QUESTION]))
+    question = desk.questions.ready(int(record[at.QUESTION]))
     if action == 0:
         return "leave the turn to nobody"
-    if role == SEARCHER:
-        if action == SEARCH_QUESTION:
+    if role == at.SEARCHER:
+        if action == at.SEARCH_QUESTION:
             return "search for the whole question"
-        if action < SEARCH_ITEM:
-            return f'search for "{question.names[action - SEARCH_NAME]}"'
-        return f'search for "{_item(desk, action - SEARCH_ITEM)}"'
-    if role == OPENER:
-        if action == SCROLL_DOWN:
-            return "go on reading" if not record[HITS] else "read on from the first match"
-        if action == SCROLL_UP:
+        if action < at.SEARCH_ITEM:
+            return f'search for "{question.names[action - at.SEARCH_NAME]}"'
+        return f'search for "{_item(desk, action - at.SEARCH_ITEM)}"'
+    if role == at.OPENER:
+        if action == at.SCROLL_DOWN:
+            return "go on reading" if not record[at.HITS] else "read on from the first match"
+        if action == at.SCROLL_UP:
             return "read what stands before"
-        if action == BACK:
-            return f"back to {heading(desk, int(record[PARENT + int(record[TOP])]))[0]}"
-        target = int(record[ITEM_TARGET + action - OPEN])
+        if action == at.BACK:
+            return f"back to {heading(desk, int(record[at.PARENT + int(record[at.TOP])]))[0]}"
+        target = int(record[at.ITEM_TARGET + action - at.OPEN])
         title = library.corpus.documents[target].title
-        mention = int(record[ITEM_MENTION + action - OPEN])
-        link = action - OPEN if mention < 0 else int(library.arrays["men_link"][mention])
+        mention = int(record[at.ITEM_MENTION + action - at.OPEN])
+        link = action - at.OPEN if mention < 0 else int(library.arrays["men_link"][mention])
         return (
             f"open link {link}, {title}"
             if mention < 0
-            else (f"open link {link}, {_item(desk, action - OPEN)}")
+            else (f"open link {link}, {_item(desk, action - at.OPEN)}")
         )
-    if action < ANSWER:
-        return f'look for "{question.patterns[action - FIND]}" on this page'
-    return f'answer "{_item(desk, action - ANSWER)}"'
+    if action < at.ANSWER:
+        return f'look for "{question.patterns[action - at.FIND]}" on this page'
+    return f'answer "{_item(desk, action - at.ANSWER)}"'
 
 
 def _item(desk: Desk, item: int) -> str:
-    return desk.questions.shelf.names[int(desk.record[ITEM_NAME + item])]
+    return desk.questions.shelf.names[int(desk.record[at.ITEM_NAME + item])]
 
 
 def narrate(desk: Desk) -> list[str]:
     """What the last turn did, in a few words each."""
     record = desk.record
-    if record[TURN] == 0:
+    if record[at.TURN] == 0:
         return []
-    outcome = int(record[LAST_OUTCOME])
-    if outcome == OUTCOME_SKIPPED:
+    outcome = int(record[at.LAST_OUTCOME])
+    if outcome == at.OUTCOME_SKIPPED:
         return ["nothing happened"]
-    if outcome == OUTCOME_WAITED:
-        return [f"the {ROLES[int(record[LAST_ROLE])]} waited"]
-    if outcome == OUTCOME_ERROR:
+    if outcome == at.OUTCOME_WAITED:
+        return [f"the {at.ROLES[int(record[at.LAST_ROLE])]} waited"]
+    if outcome == at.OUTCOME_ERROR:
         return [f"a call failed: {error_of(desk)}"]
-    if record[ANSWERED] != NO_ANSWER and record[DONE] != DONE_RUNNING:
+    if record[at.ANSWERED] != at.NO_ANSWER and record[at.DONE] != at.DONE_RUNNING:
         answer = answer_text(record, desk.questions, desk.texts)
-        right = "right" if record[DONE] == DONE_RIGHT else "wrong"
+        right = "right" if record[at.DONE] == at.DONE_RIGHT else "wrong"
         return [f'answered "{answer}": {right}']
-    if record[TOP] >= 0 and record[TOP_CHANGED] == record[TURN] - 1:
-        return [event(desk, int(record[TOP]))]
+    if record[at.TOP] >= 0 and record[at.TOP_CHANGED] == record[at.TURN] - 1:
+        return [event(desk, int(record[at.TOP]))]
     return []
 
 
-assert FINDER == 2 and LINES > LOC and np.int32(0) == 0
+assert at.FINDER == 2 and at.LINES > at.LOC and np.int32(0) == 0
