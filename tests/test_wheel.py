@@ -159,13 +159,21 @@ def test_every_domain_and_backend_plays_from_a_wheel(installed: Path, tmp_path: 
 # -- a namesake ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", ["package", "file", "folder"])
 @pytest.mark.parametrize("package", ["mpt_envs", "mpt_train"])
-def test_a_foreign_package_of_the_name_wrappers_is_refused(tmp_path: Path, package: str) -> None:
-    foreign = tmp_path / "wrappers"
-    foreign.mkdir()
-    (foreign / "__init__.py").write_text("def wrap(): ...\n")
-    code = f"import sys; sys.path[:0] = [{str(tmp_path)!r}]; import {package}"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+def test_a_foreign_package_of_the_name_wrappers_is_refused(
+    tmp_path: Path, package: str, kind: str
+) -> None:
+    foreign = tmp_path / ("wrappers.py" if kind == "file" else "wrappers")
+    if kind != "file":
+        foreign.mkdir()
+    if kind != "folder":
+        (foreign / "__init__.py" if kind == "package" else foreign).write_text("def wrap(): ...\n")
+    # Without site-packages, and in this order: a folder without __init__.py gives way to a package.
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import wrappers; "
+    code += f"sys.path.insert(1, {str(ROOT)!r}); import {package}"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError"), last
     assert str(foreign) in last and "not the one of mpt-swarm" in last
