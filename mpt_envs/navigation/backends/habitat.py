@@ -258,9 +258,11 @@ class HabitatTask(NavigationTask):
         if not self._observed:
             r, batch = self._seen_from(), self.batch
             views = r.view(np.int32), r.view(np.float64), r.view(np.float32)
-            observe_rows(*views, batch.table, batch.places, batch.distances, self._observation)
+            observe_rows(
+                *views, batch.table, batch.places, batch.distances, self._observation[None]
+            )
             self._observed = True
-        return self._observation[0].copy()
+        return self._observation.copy()
 
     def _expert(self) -> tuple[list[float], list[int]]:
         r = self._seen_from()
