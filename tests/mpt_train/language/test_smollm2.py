@@ -41,7 +41,7 @@ def model() -> str | None:
     return str(found[0]) if found and Path(str(found[0])).is_file() else None
 
 
-needs_model = pytest.mark.skipif(model() is None, reason="SmolLM2 is not here: see the top")
+needs_model = pytest.mark.skipif(model() is None, reason="SmolLM2 is not here")
 
 
 DEMONSTRATIONS = {"crafting/crafting-table-v0": 24, "research/multihop-v0": 9}

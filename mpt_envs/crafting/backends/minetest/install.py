@@ -124,7 +124,8 @@ def _game(given: str | None) -> Path:
         return Path(given).resolve()
     for folder in _GAME_FOLDERS:
         for name in _GAMES:
-            candidate = Path(folder, name).expanduser()
+            # Unlike Path.expanduser, this leaves the name as it is where the user has no home.
+            candidate = Path(os.path.expanduser(folder), name)
             if (candidate / "mods" / "default").is_dir():
                 return candidate
     raise EngineMissingError(

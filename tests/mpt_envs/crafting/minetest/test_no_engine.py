@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pwd
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,20 @@ def program(folder: Path, script: str, name: str = "minetestserver") -> str:
 
 def find(server: str, game: str) -> Installation:
     return install.find_installation({SERVER_VARIABLE: server, GAME_VARIABLE: game, "PATH": ""})
+
+
+def test_a_user_without_a_home_is_told_that_the_game_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    monkeypatch.setattr(install, "_GAME_FOLDERS", ("~/.minetest/games",))
+    server = program(tmp_path, "echo 'Minetest 5.6.1 (Linux)'")
+    with pytest.raises(EngineMissingError, match="not its game"):
+        install.find_installation({SERVER_VARIABLE: server, "PATH": ""})
 
 
 @pytest.mark.parametrize(
