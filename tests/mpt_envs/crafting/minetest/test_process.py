@@ -199,11 +199,11 @@ def test_a_normal_user_can_run_it() -> None:
     with tempfile.TemporaryDirectory() as copy_folder:
         folder = Path(copy_folder)
         shutil.copytree(ROOT / "wrappers", folder / "wrappers")
-        package = folder / "mpt_envs" / "crafting"
-        shutil.copytree(ROOT / "mpt_envs" / "crafting" / "minetest", package / "minetest")
-        shutil.copy(ROOT / "mpt_envs" / "crafting" / "engine_errors.py", package)
-        for file in (package.parent / "__init__.py", package / "__init__.py"):
-            file.touch()
+        room, package = Path("mpt_envs", "crafting", "backends"), folder / "mpt_envs"
+        shutil.copytree(ROOT / room / "minetest", folder / room / "minetest")
+        shutil.copy(ROOT / room / "engine_errors.py", folder / room)
+        for inner in (package, package / "crafting", folder / room):
+            (inner / "__init__.py").touch()
         for path in (folder, *folder.rglob("*")):
             path.chmod(0o755)
         home = folder / "home"
